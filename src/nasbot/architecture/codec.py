@@ -1,0 +1,227 @@
+"""Networks in and out of JSON: strict, versioned, bounded, exact.
+
+Reading never runs code, and every bound (bytes, nesting, layers, edges, units) is checked before anything of that size
+is built. Keys of the outermost object other than ours are the owner's annotations (a name, a score) and are ignored;
+inside a layer an unknown key is an error. docs/reference/architecture-json.md describes the format.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from nasbot.architecture.graph import MAX_EDGES, MAX_LAYERS, MAX_UNITS, Architecture, Edge, Layer
+from nasbot.architecture.labels import Vocabulary
+from nasbot.architecture.vocabularies import vocabulary_of
+from nasbot.errors import CodecError, FileError, NasbotError, VocabularyError
+
+FORMAT_VERSION = 1
+MAX_BYTES = 1_000_000
+MAX_DEPTH = 16
+MAX_DIGITS = 20
+LAYER_KEYS = ("label", "units", "stride")
+BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+
+
+def to_dict(arch: Architecture) -> dict[str, Any]:
+    """The network as plain data."""
+    return {
+        "kind": arch.kind,
+        "layers": [{"label": x.label, "units": x.units, "stride": x.stride} for x in arch.layers],
+        "edges": [list(edge) for edge in sorted(arch.edges)],
+    }
+
+
+def from_dict(record: Mapping[str, Any], *, vocabulary: Vocabulary | None = None) -> Architecture:
+    """The network that ``to_dict`` wrote; for a vocabulary that is not built in, pass it."""
+    if not isinstance(record, Mapping):
+        raise CodecError(f"a network must be an object with kind, layers and edges, got {_type_name(record)}")
+    if missing := [key for key in ("kind", "layers", "edges") if key not in record]:
+        raise CodecError(f"a network must have the keys kind, layers and edges; missing: {', '.join(missing)}")
+    known = _vocabulary(record["kind"], vocabulary)
+    entries = _bounded_list(record["layers"], "layers", MAX_LAYERS)
+    pairs = _bounded_list(record["edges"], "edges", MAX_EDGES)
+    layers = [_layer(entry, u) for u, entry in enumerate(entries)]
+    edges = [_edge(pair, i) for i, pair in enumerate(pairs)]
+    if len(set(edges)) < len(edges):
+        twice = next(edge for i, edge in enumerate(edges) if edge in edges[:i])
+        raise CodecError(f"edges: {list(twice)} is listed twice")
+    return Architecture(known, layers, edges)
+
+
+def to_json(arch: Architecture) -> str:
+    """The network as one JSON object with a format version."""
+    return json.dumps({"version": FORMAT_VERSION, **to_dict(arch)}, allow_nan=False)
+
+
+def from_json(text: str | bytes, *, vocabulary: Vocabulary | None = None) -> Architecture:
+    """The network that ``to_json`` wrote. Raises CodecError or InvalidArchitectureError, nothing else."""
+    record = _parse(_decoded(text))
+    if not isinstance(record, dict):
+        raise CodecError(f"a network must be a JSON object, got {_type_name(record)}")
+    version = record.get("version", FORMAT_VERSION)
+    if type(version) is not int or version != FORMAT_VERSION:
+        raise CodecError(f"version {_shown(version)} of the network format is unknown; this nasbot reads {FORMAT_VERSION}")
+    return from_dict(record, vocabulary=vocabulary)
+
+
+def load(path: str | Path, *, vocabulary: Vocabulary | None = None) -> Architecture:
+    """The network in a JSON file; every error names the file."""
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror or error}") from None
+    try:
+        return from_json(content, vocabulary=vocabulary)
+    except NasbotError as error:
+        error.args = (f"{path}: {error}",)
+        raise
+
+
+def save(arch: Architecture, path: str | Path) -> None:
+    """Write the network to a JSON file."""
+    path = Path(path)
+    try:
+        path.write_text(to_json(arch) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+# -- text to plain data --------------------------------------------------------------------------------------------------
+
+
+def _decoded(text: str | bytes) -> str:
+    if len(text) > MAX_BYTES:
+        raise CodecError(f"a network's JSON may have at most {MAX_BYTES:,} bytes, got {len(text):,} or more")
+    if isinstance(text, str):
+        return text
+    try:
+        return bytes(text).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CodecError(f"not UTF-8 text: byte {error.start} cannot be decoded") from None
+
+
+def _parse(text: str) -> object:
+    _check_depth(text)
+    try:
+        return json.loads(
+            text,
+            object_pairs_hook=_without_duplicates,
+            parse_constant=_refuse_constant,
+            parse_int=_bounded_int,
+            parse_float=_finite_float,
+        )
+    except json.JSONDecodeError as error:
+        raise CodecError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+
+
+def _check_depth(text: str) -> None:
+    """The parser recurses on nesting, so a bomb of brackets has to be met before it."""
+    depth = 0
+    for match in BRACKETS.finditer(text):
+        first = text[match.start()]
+        if first in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise CodecError(f"nested deeper than {MAX_DEPTH} levels, at character {match.start()}")
+        elif first in "]}":
+            depth -= 1
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise CodecError(f"the key {_shown(twice)} stands twice in one object")
+    return record
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise CodecError(f"{name} is not a number that JSON knows")
+
+
+def _bounded_int(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise CodecError(f"a whole number of {len(digits)} digits; at most {MAX_DIGITS} are read")
+    return int(digits)
+
+
+def _finite_float(digits: str) -> float:
+    value = float(digits)
+    if value in (float("inf"), float("-inf")):
+        raise CodecError(f"{_shown(digits)} is too large for a number")
+    return value
+
+
+# -- plain data to values ------------------------------------------------------------------------------------------------
+
+
+def _vocabulary(kind: object, given: Vocabulary | None) -> Vocabulary:
+    if not isinstance(kind, str):
+        raise CodecError(f"kind must be a string, got {_type_name(kind)}")
+    if given is not None:
+        if kind != given.name:
+            raise VocabularyError(f"the network is of kind {_shown(kind)}, the vocabulary given is {given.name!r}")
+        return given
+    return vocabulary_of(kind)
+
+
+def _bounded_list(value: object, name: str, most: int) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise CodecError(f"{name} must be a list, got {_type_name(value)}")
+    if len(value) > most:
+        raise CodecError(f"{name}: at most {most:,} are read, got {len(value):,}")
+    return list(value)
+
+
+def _layer(entry: object, u: int) -> Layer:
+    if not isinstance(entry, Mapping):
+        raise CodecError(f"layer {u} must be an object with label, units and stride, got {_type_name(entry)}")
+    if unknown := [key for key in entry if key not in LAYER_KEYS]:
+        raise CodecError(f"layer {u}: unknown key {_shown(unknown[0])}; known: {', '.join(LAYER_KEYS)}")
+    label = entry.get("label")
+    if not isinstance(label, str):
+        raise CodecError(f"layer {u}: label must be a string, got {_type_name(label)}")
+    return Layer(
+        str(label),
+        _whole(entry.get("units"), f"layer {u} ({label[:40]}): units", MAX_UNITS),
+        _whole(entry.get("stride"), f"layer {u} ({label[:40]}): stride", MAX_UNITS),
+    )
+
+
+def _edge(pair: object, i: int) -> Edge:
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        raise CodecError(f"edge number {i} must be a pair of layer indices, got {_shown(pair)}")
+    u, v = (_whole(end, f"edge number {i}", MAX_LAYERS) for end in pair)
+    if u is None or v is None:
+        raise CodecError(f"edge number {i} must be a pair of layer indices, got {_shown(pair)}")
+    return u, v
+
+
+def _whole(value: object, name: str, most: int) -> int | None:
+    """A whole number or None; floats with whole values count, booleans do not."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or int(value) != value:
+        raise CodecError(f"{name} must be a whole number, got {_shown(value)}")
+    if not 0 <= value <= most:
+        raise CodecError(f"{name} must lie between 0 and {most:,}, got {_shown(value)}")
+    return int(value)
+
+
+def _type_name(value: object) -> str:
+    return {dict: "an object", list: "a list", str: "a string", type(None): "null", bool: "a boolean"}.get(
+        type(value), f"a {type(value).__name__}"
+    )
+
+
+def _shown(value: object) -> str:
+    """A value in a message, cut to a length that keeps the message one line."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

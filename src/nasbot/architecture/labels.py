@@ -1,0 +1,144 @@
+"""What a layer can be: labels and vocabularies, as data.
+
+A vocabulary says which labels exist, what each takes, how labels are grouped and what it costs to match them. The
+paper's three (MLP for regression, MLP for classification, CNN) are built in; anyone can write another, a cell space
+for instance, without touching this package: everything else reads these tables and never the text of a label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from nasbot.architecture.penalties import LabelPenalties
+from nasbot.errors import Violation, VocabularyError
+
+if TYPE_CHECKING:
+    from nasbot.architecture.graph import Architecture
+
+    Rule = Callable[[Architecture], Iterable[Violation]]
+
+MAX_NAME_LENGTH = 40
+
+
+class Role(StrEnum):
+    """The four kinds of layer of Section 2.2."""
+
+    INPUT = "input"
+    PROCESSING = "processing"
+    DECISION = "decision"
+    OUTPUT = "output"
+
+
+class Signal(StrEnum):
+    """What runs along an edge. A layer that takes ANY pools each incoming image to a vector of its channels first."""
+
+    VECTOR = "vector"
+    IMAGE = "image"
+    ANY = "any"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Label:
+    """One type of layer: what it takes and how it counts. Nothing in the package looks at the name for meaning."""
+
+    name: str
+    role: Role = Role.PROCESSING
+    takes_units: bool = False
+    strides: tuple[int, ...] = ()  # the strides to choose from, the default first; () where the label takes none
+    shrinks: int = 1  # by how much the image shrinks where the label takes no stride (pools: 2)
+    takes: Signal = Signal.VECTOR
+    emits: Signal = Signal.VECTOR
+    may_follow_input: bool = True
+    family: str = ""  # labels of one family do the same kind of work; drawings and modifiers go by it
+    group: str | None = None  # path lengths are also counted over the layers of each group alone (App. A.3)
+    mass_factor: float = 1.0  # times units * incoming channels (App. A.3: res 2, fc of a CNN 0.1)
+    fixed_mass: float | None = None  # instead of the product, for labels without units (cell spaces)
+    kernel_size: int | None = None  # of each convolution; None: dense where the label takes units
+    n_convolutions: int = 1
+    width_factor: int = 1  # channels really leaving per unit (crelu 2); masses count units, as the paper does
+
+    def __post_init__(self) -> None:
+        if not self.name or len(self.name) > MAX_NAME_LENGTH or not self.name.isprintable():
+            raise VocabularyError(
+                f"label name must be 1 to {MAX_NAME_LENGTH} printable characters, got {self.name[:60]!r}"
+            )
+        if any(stride < 1 for stride in (*self.strides, self.shrinks)):
+            raise VocabularyError(f"label {self.name}: strides must be >= 1, got {self.strides or self.shrinks}")
+        for field in ("mass_factor", "fixed_mass"):
+            value = getattr(self, field)
+            if value is not None and not 0 <= value < float("inf"):
+                raise VocabularyError(f"label {self.name}: {field} must be a finite number >= 0, got {value}")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The labels of one kind of network, their penalties, and any rules beyond those the labels imply.
+
+    ``rules`` are functions from a network to the violations it commits; a network that commits one cannot be built.
+    """
+
+    name: str
+    labels: tuple[Label, ...]
+    penalties: LabelPenalties
+    rules: tuple[Rule, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [label.name for label in self.labels]
+        if len(set(names)) != len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise VocabularyError(f"vocabulary {self.name}: label {twice!r} is defined twice")
+        for role in (Role.INPUT, Role.OUTPUT):
+            if (n := sum(label.role is role for label in self.labels)) != 1:
+                raise VocabularyError(f"vocabulary {self.name}: needs exactly one {role} label, got {n}")
+        if tuple(names) != self.penalties.labels:
+            raise VocabularyError(
+                f"vocabulary {self.name}: its penalties must list the same labels in the same order; "
+                f"labels {', '.join(names)}; penalties {', '.join(self.penalties.labels)}"
+            )
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"Vocabulary({self.name!r}, {len(self.labels)} labels)"
+
+    def __getitem__(self, name: str) -> Label:
+        try:
+            return self.by_name[name]
+        except KeyError:
+            known = ", ".join(self.by_name)
+            raise VocabularyError(f"unknown label {name!r} in vocabulary {self.name}; known: {known}") from None
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Label]:
+        """Labels by their names."""
+        return {label.name: label for label in self.labels}
+
+    @cached_property
+    def index(self) -> Mapping[str, int]:
+        """The position of each label in ``labels`` and in the penalties."""
+        return {label.name: i for i, label in enumerate(self.labels)}
+
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        """The groups that path lengths are counted over, in order of first mention."""
+        return tuple(dict.fromkeys(label.group for label in self.labels if label.group is not None))
+
+    @cached_property
+    def decision_labels(self) -> tuple[str, ...]:
+        """Names of the decision labels; empty where any layer may feed the output (cell spaces)."""
+        return tuple(label.name for label in self.labels if label.role is Role.DECISION)
+
+    @cached_property
+    def input_label(self) -> str:
+        """Name of the label of the first layer."""
+        return next(label.name for label in self.labels if label.role is Role.INPUT)
+
+    @cached_property
+    def output_label(self) -> str:
+        """Name of the label of the last layer."""
+        return next(label.name for label in self.labels if label.role is Role.OUTPUT)

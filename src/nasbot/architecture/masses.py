@@ -1,0 +1,75 @@
+"""Layer masses ℓm of Section 3: how much each layer counts when two networks are matched.
+
+processing layer   factor * units * incoming channels, the factor 1 but for res (2) and fc in a CNN (0.1); a layer
+                   without units (a pool) counts as one unit, and passes on the channels it receives
+input, output      zeta * S each, where S is the mass of all processing layers
+decision layers    zeta * S shared equally
+
+The input emits one channel whatever the data, so that the distance does not depend on the data set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbot.architecture.labels import Label, Role
+from nasbot.errors import OptionError
+
+if TYPE_CHECKING:
+    from nasbot.architecture.graph import Architecture
+
+
+@dataclass(frozen=True, kw_only=True)
+class MassRules:
+    """What the paper, its release and its first figure do differently about masses."""
+
+    nonprocessing_mass: float = 0.1  # ζ
+    nonprocessing_floor: float = 0.0  # the release gives input, output and decision layers at least 100 each
+    factors: Mapping[str, float] = field(default_factory=dict)  # by label, in place of the vocabulary's
+
+    def __post_init__(self) -> None:
+        if not 0 < self.nonprocessing_mass < 1:
+            raise OptionError(f"nonprocessing_mass (ζ) must lie between 0 and 1, got {self.nonprocessing_mass}")
+
+    def factor(self, label: Label) -> float:
+        """What units * incoming channels is multiplied by."""
+        return self.factors.get(label.name, label.mass_factor)
+
+
+PAPER_MASS_RULES = MassRules()
+
+
+def layer_masses(arch: Architecture, rules: MassRules = PAPER_MASS_RULES) -> NDArray[np.float64]:
+    """ℓm(u) for every layer u."""
+    labels = [arch.vocabulary.by_name[layer.label] for layer in arch.layers]
+    masses = np.zeros(len(arch.layers))
+    for u, incoming in enumerate(incoming_channels(arch)):
+        if labels[u].role is Role.PROCESSING:
+            masses[u] = _processing_mass(labels[u], arch.layers[u].units, incoming, rules)
+    share = rules.nonprocessing_mass * masses.sum()
+    masses[[0, -1]] = max(share, rules.nonprocessing_floor)
+    for u in arch.decision_layers:
+        masses[u] = max(share / len(arch.decision_layers), rules.nonprocessing_floor)
+    return masses
+
+
+def _processing_mass(label: Label, units: int | None, incoming: int, rules: MassRules) -> float:
+    if label.fixed_mass is not None:
+        return label.fixed_mass
+    return rules.factor(label) * (1 if units is None else units) * incoming
+
+
+def incoming_channels(arch: Architecture) -> list[int]:
+    """For each layer the sum of its parents' outgoing channels; 0 for the input."""
+    out_channels: list[int] = []
+    incoming: list[int] = []
+    for layer, parents in zip(arch.layers, arch.parents, strict=True):
+        incoming.append(sum(out_channels[p] for p in parents))
+        emitted = layer.units if layer.units is not None else incoming[-1]
+        out_channels.append(emitted if parents else 1)
+    return incoming

@@ -1,0 +1,111 @@
+"""The paper's three vocabularies (Appendix A.3, "Label Penalty Matrices"): MLP-REG, MLP-CLASS and CNN."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations, product
+
+from nasbot.architecture.labels import Label, Role, Signal, Vocabulary
+from nasbot.architecture.penalties import NON_ASSIGNMENT_COST, LabelPenalties
+from nasbot.errors import VocabularyError
+
+RECTIFIERS = ("relu", "crelu", "leaky-relu", "softplus", "elu")
+SIGMOIDS = ("logistic", "tanh")
+KERNEL_SIZES = (3, 5, 7)
+CONVOLUTIONS = {k: f"conv{k}" for k in KERNEL_SIZES}
+RESIDUALS = {k: f"res{k}" for k in KERNEL_SIZES}
+
+
+def mlp_penalties(labels: tuple[str, ...]) -> LabelPenalties:
+    """Table "MLP" of App. A.3: 0.1 inside rectifiers and inside sigmoids, 0.25 between the two."""
+    within = [*combinations(RECTIFIERS, 2), *combinations(SIGMOIDS, 2)]
+    across = product(RECTIFIERS, SIGMOIDS)
+    return LabelPenalties.from_pairs(labels, dict.fromkeys(within, 0.1) | dict.fromkeys(across, 0.25))
+
+
+def cnn_penalties(
+    labels: tuple[str, ...], *, near: float = 0.2, far: float = 0.3, pools: float = 0.25, residual: float = 0.1
+) -> LabelPenalties:
+    """Table "CNN" of App. A.3: ``near`` between kernels 3-5 and 5-7, ``far`` between 3-7, res as conv among themselves.
+
+    M(res k, conv j) = (1 - residual) M(conv k, conv j) + residual * 1, the 1 being the non-assignment cost.
+    """
+    kernels = {(k, j): 0.0 if k == j else near if abs(k - j) == 2 else far for k, j in product(KERNEL_SIZES, repeat=2)}
+    pairs = {("max-pool", "avg-pool"): pools}
+    for (k, j), penalty in kernels.items():
+        pairs[CONVOLUTIONS[k], CONVOLUTIONS[j]] = penalty
+        pairs[RESIDUALS[k], RESIDUALS[j]] = penalty
+        pairs[RESIDUALS[k], CONVOLUTIONS[j]] = (1 - residual) * penalty + residual * NON_ASSIGNMENT_COST
+    return LabelPenalties.from_pairs(labels, pairs)
+
+
+def _ends(signal: Signal) -> tuple[Label, Label]:
+    ip = Label(name="ip", role=Role.INPUT, emits=signal, family="end")
+    return ip, Label(name="op", role=Role.OUTPUT, family="end")
+
+
+def _mlp(name: str, decision: str) -> Vocabulary:
+    rectifiers = [
+        Label(name=x, takes_units=True, family="rectifier", group="rectifier", width_factor=2 if x == "crelu" else 1)
+        for x in RECTIFIERS
+    ]
+    sigmoids = [Label(name=x, takes_units=True, family="sigmoid", group="sigmoid") for x in SIGMOIDS]
+    ending = Label(name=decision, role=Role.DECISION, family="decision")
+    labels = (*_ends(Signal.VECTOR), *rectifiers, *sigmoids, ending)
+    return Vocabulary(name, labels, mlp_penalties(tuple(label.name for label in labels)))
+
+
+def _cnn() -> Vocabulary:
+    def image_label(name: str, family: str, k: int, mass_factor: float, n_convolutions: int) -> Label:
+        return Label(
+            name=name,
+            takes_units=True,
+            strides=(1, 2),
+            takes=Signal.IMAGE,
+            emits=Signal.IMAGE,
+            family=family,
+            group="conv",
+            mass_factor=mass_factor,
+            kernel_size=k,
+            n_convolutions=n_convolutions,
+        )
+
+    convolutions = [image_label(name, "conv", k, 1.0, 1) for k, name in CONVOLUTIONS.items()]
+    residuals = [image_label(name, "res", k, 2.0, 2) for k, name in RESIDUALS.items()]
+    pools = [
+        Label(
+            name=name,
+            shrinks=2,
+            takes=Signal.IMAGE,
+            emits=Signal.IMAGE,
+            may_follow_input=False,
+            family="pool",
+            group="pool",
+        )
+        for name in ("max-pool", "avg-pool")
+    ]
+    # App. A.3, "Other details": a unit of a convolution is an image, a unit of fc a scalar; hence the 0.1.
+    fc = Label(
+        name="fc", takes_units=True, takes=Signal.ANY, may_follow_input=False, family="fc", group="fc", mass_factor=0.1
+    )
+    softmax = Label(name="softmax", role=Role.DECISION, takes=Signal.ANY, may_follow_input=False, family="decision")
+    labels = (*_ends(Signal.IMAGE), *convolutions, *residuals, *pools, fc, softmax)
+    return Vocabulary("cnn", labels, cnn_penalties(tuple(label.name for label in labels)))
+
+
+MLP_REG = _mlp("mlp-reg", "linear")
+MLP_CLASS = _mlp("mlp-class", "softmax")
+CNN = _cnn()
+BUILT_IN: Mapping[str, Vocabulary] = {vocabulary.name: vocabulary for vocabulary in (MLP_REG, MLP_CLASS, CNN)}
+
+
+def vocabulary_of(kind: str | Vocabulary) -> Vocabulary:
+    """The vocabulary itself, or the built-in one of that name."""
+    if isinstance(kind, Vocabulary):
+        return kind
+    if isinstance(kind, str) and kind in BUILT_IN:
+        return BUILT_IN[kind]
+    raise VocabularyError(
+        f"unknown kind of network {str(kind)[:60]!r}; built in: {', '.join(BUILT_IN)}; "
+        "for a vocabulary of your own pass the Vocabulary object"
+    )

@@ -1,0 +1,91 @@
+"""Every mistake a person can make with nasbot, as one family of exceptions.
+
+Each class carries the exit code that the command line returns for it (docs/reference/exit-codes.md lists them), so the
+mapping from mistake to code is said once, here. Messages say what was wrong, where, what was expected and what came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One broken rule: its name, what exactly was found, and the layer it was found at (None: the whole network)."""
+
+    rule: str
+    message: str
+    layer: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.message} [{self.rule}]"
+
+
+class NasbotError(Exception):
+    """Base of everything nasbot raises on purpose."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class OptionError(NasbotError, ValueError):
+    """An argument or option has a value that cannot be meant."""
+
+    exit_code = 2
+
+
+class FileError(NasbotError, OSError):
+    """A file cannot be read or written."""
+
+    exit_code = 3
+
+
+class CodecError(NasbotError, ValueError):
+    """Bytes or a mapping do not describe a network in the format of docs/reference/architecture-json.md."""
+
+    exit_code = 4
+
+
+class InvalidArchitectureError(NasbotError, ValueError):
+    """A layer graph breaks a rule of its vocabulary; ``violations`` lists which, ``layer`` names the first culprit."""
+
+    exit_code = 5
+    shown = 3
+
+    def __init__(self, message: str, *, violations: Sequence[Violation] = ()) -> None:
+        super().__init__(message)
+        self.violations = tuple(violations)
+
+    @property
+    def layer(self) -> int | None:
+        """Index of the layer at fault in the first violation, None where the network as a whole is."""
+        return self.violations[0].layer if self.violations else None
+
+    @classmethod
+    def of(cls, violations: Sequence[Violation]) -> InvalidArchitectureError:
+        """The error for these broken rules: the first few in the message, all of them in ``violations``."""
+        message = "; ".join(str(violation) for violation in violations[: cls.shown])
+        if (hidden := len(violations) - cls.shown) > 0:
+            message += f"; and {hidden} more"
+        return cls(message, violations=violations)
+
+
+class OutsideSpaceError(InvalidArchitectureError):
+    """A valid network lies outside the limits of a search space."""
+
+
+class VocabularyError(NasbotError, ValueError):
+    """A vocabulary contradicts itself, is unknown, or two networks that must share one do not."""
+
+    exit_code = 6
+
+
+class PenaltyError(VocabularyError):
+    """A table of label penalties is not a pseudo-distance on labels."""
+
+
+class SolverError(NasbotError, RuntimeError):
+    """The transport solver did not reach a proven optimum; its result was thrown away."""
+
+    exit_code = 7
