@@ -1,0 +1,76 @@
+# nasbot: every chore is a target here. The first one that needs it builds .venv; after that the step is skipped.
+#
+#   PYTHON=/path/to/python3.11   which interpreter to build .venv from (found by itself otherwise)
+#   JOBS=2                       test processes
+#   ARGS=…                       handed on to the command of test, thorough, demo, bench and fuzz
+
+JOBS      ?= 2
+ARGS      ?=
+FUZZ_RUNS ?= 100000
+
+VENV      := .venv
+BIN       := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+CREATED   := $(VENV)/.created
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install test thorough lint format demo bench fuzz clean distclean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(INSTALLED) ## build .venv (Python 3.11, pinned packages); instant when it is up to date
+
+test: lint ## lint, types, import rules, then every test with warnings as errors
+	@echo "== pytest"
+	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+thorough: $(INSTALLED) ## the slow tests too, and many more random examples, freshly drawn
+	@NASBOT_THOROUGH=1 $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+lint: $(INSTALLED) ## ruff (rules and format), mypy strict, import-linter
+	@echo "== ruff check"
+	@$(BIN)/ruff check --quiet .
+	@echo "== ruff format --check"
+	@$(BIN)/ruff format --check --quiet .
+	@echo "== mypy"
+	@$(BIN)/mypy --no-error-summary src $(wildcard benchmarks)
+	@echo "== lint-imports"
+	@$(BIN)/lint-imports
+
+format: $(INSTALLED) ## rewrite the code in the house format and apply ruff's safe fixes
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
+
+demo: $(INSTALLED) ## draw the initial pools and print a table of distances
+	@$(BIN)/nasbot demo $(ARGS)
+
+bench: $(INSTALLED) ## microseconds per pair, ours against POT's
+	@$(BIN)/python -m benchmarks.run $(ARGS)
+
+fuzz: $(INSTALLED) ## FUZZ_RUNS inputs (100,000) to the JSON codec
+	@$(BIN)/python -m tests.fuzz.fuzz_codec -runs=$(FUZZ_RUNS) $(ARGS)
+
+clean: ## remove caches and build products; .venv stays
+	@rm -rf build dist demo-output .benchmarks .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+distclean: clean ## and .venv
+	@rm -rf $(VENV)
+
+# Two stamps: a changed pin reinstalls into the environment, an interrupted creation starts it afresh.
+$(CREATED):
+	@for python in $(PYTHON) python3.11 python3 python; do \
+	  if "$$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' >/dev/null 2>&1; then \
+	    echo "== creating $(VENV) with $$("$$python" --version)"; \
+	    "$$python" -m venv --clear $(VENV) && touch $@ && exit 0; \
+	    echo "make: $$python cannot create a virtual environment (on Debian: apt install python3.11-venv)" >&2; exit 1; \
+	  fi; \
+	done; \
+	echo "make: nasbot needs Python 3.11, and found $$(python3 --version 2>/dev/null || echo 'no python3'); install it or say make PYTHON=/path/to/python3.11" >&2; \
+	exit 1
+
+$(INSTALLED): pyproject.toml constraints.txt | $(CREATED)
+	@echo "== installing the pinned packages into $(VENV) (a few minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@

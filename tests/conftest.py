@@ -1,0 +1,80 @@
+"""What every test shares: hypothesis profiles, the slow marker, and the reference data beside the clone.
+
+Environment:
+    NASBOT_THOROUGH=1         run the slow tests, and draw many more (and fresh) random examples
+    NASBOT_SHARED=…           where the reference data are; ../shared from the repository's root otherwise
+    NASBOT_SHARED_OPTIONAL=1  in CI, let the tests that need the reference data skip instead of failing
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED_MISSING = "shared data not found"
+
+
+def _switched_on(variable: str) -> bool:
+    return os.environ.get(variable, "").strip().lower() in {"1", "true", "yes", "on"}
+
+
+THOROUGH = _switched_on("NASBOT_THOROUGH")
+
+# No deadline and no "too slow" check: a test that depends on how busy the machine is fails for no reason. Nothing is
+# stored between runs and the default examples are derived from the test itself, so a failure comes back when rerun.
+settings.register_profile(
+    "default",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "thorough",
+    parent=settings.get_profile("default"),
+    derandomize=False,
+    max_examples=1000,
+    print_blob=True,
+)
+settings.load_profile("thorough" if THOROUGH else "default")
+
+
+def shared_location() -> Path:
+    """Where the reference data should be, whether or not they are there."""
+    return Path(os.environ.get("NASBOT_SHARED") or ROOT.parent / "shared").resolve()
+
+
+def shared_is_there() -> bool:
+    return (shared_location() / "reference").is_dir()
+
+
+@pytest.fixture(scope="session")
+def shared_dir() -> Path:
+    """The folder with `reference/`, `paper/` and `data/`. Without it: a skip, and in CI a failure."""
+    if shared_is_there():
+        return shared_location()
+    reason = f"{SHARED_MISSING} at {shared_location()} (NASBOT_SHARED says where else to look)"
+    if _switched_on("CI") and not _switched_on("NASBOT_SHARED_OPTIONAL"):
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if THOROUGH:
+        return
+    for item in items:
+        if item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.skip(reason="slow; `make thorough` (NASBOT_THOROUGH=1) runs it"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if shared_is_there():
+        line = f"shared data: found at {shared_location()}"
+    else:
+        reports = [*terminalreporter.getreports("skipped"), *terminalreporter.getreports("error")]
+        n_tests = sum(SHARED_MISSING in str(report.longrepr) for report in reports)
+        line = f"shared data: NOT FOUND at {shared_location()}, {n_tests} tests that need it did not run"
+    terminalreporter.write_line(line)
