@@ -1,9 +1,9 @@
 """OTMANN, the distance between two networks by optimal transport (Section 3, Appendix A)."""
 
-from nasbot.otmann.distance import Distances, Otmann, cross, distance, pairwise
-from nasbot.otmann.explain import MatchedPair, Matching, explain
+from nasbot.otmann.distances import Distances, Otmann, cross, distance, pairwise
+from nasbot.otmann.matching import MatchedPair, Matching, explain
 from nasbot.otmann.packing import PackedNetworks
-from nasbot.otmann.pairwise import PairwiseDistances
+from nasbot.otmann.pairwise_distances import PairwiseDistances
 from nasbot.otmann.presets import PRESETS, RuleSet
 from nasbot.otmann.transport import Transport, solve_transport
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbot.architecture import Architecture
-from nasbot.otmann.distance import Distances, Otmann
+from nasbot.otmann.distances import Distances, Otmann
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nasbot.architecture import Architecture
 from nasbot.architecture.masses import layer_masses
 from nasbot.otmann.costs import label_cost, matching_cost, structural_cost
-from nasbot.otmann.distance import checked_weights
+from nasbot.otmann.distances import checked_weights
 from nasbot.otmann.packing import shared_vocabulary
 from nasbot.otmann.presets import RuleSet, rule_set
 from nasbot.otmann.transport import solve_transport
