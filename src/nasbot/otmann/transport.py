@@ -24,7 +24,7 @@ class Transport:
 
 
 def solve_transport(mass_1: ArrayLike, mass_2: ArrayLike, cost: ArrayLike) -> Transport:
-    """Match masses at ``cost`` (n1, n2) a unit, or leave them unassigned at 1 a unit and side. Raises unless optimal."""
+    """Match masses at ``cost`` (n1, n2) a unit or leave them unassigned at 1 a unit and side; raises unless optimal."""
     from nasbot.otmann._network_simplex import NOT_CONVERGED, solve_one
 
     mass_1, mass_2, cost = (np.ascontiguousarray(x, np.float64) for x in (mass_1, mass_2, cost))
