@@ -374,7 +374,7 @@ class Cost:
 
 
 def measure(bomb: Bomb) -> Cost:
-    """CPU time, best of three so that a busy machine does not count, and peak memory, apart since tracing takes time."""
+    """CPU time, best of three since the machine may be busy, and peak memory, apart since tracing takes time."""
     content = bomb.make()
     gc.collect()
     seconds = []
