@@ -162,14 +162,15 @@ def test_pools_pass_the_channels_of_all_parents_on():
 def test_a_label_without_units_convolves_the_channels_it_receives():
     labels = (
         Label(name="in", role=Role.INPUT, emits=Signal.IMAGE),
-        Label(name="sep", kernel_size=3, takes=Signal.IMAGE, emits=Signal.IMAGE),
+        Label(name="sep", kernel_size=3, width_factor=2, takes=Signal.IMAGE, emits=Signal.IMAGE),
         Label(name="mix", takes_units=True, takes=Signal.IMAGE, emits=Signal.IMAGE),
         Label(name="out", role=Role.OUTPUT, takes=Signal.IMAGE),
     )
     cells = Vocabulary("cells", labels, LabelPenalties.from_pairs([label.name for label in labels], {}))
     cost = resources(chain(cells, [Layer("sep"), Layer("mix", 10)]), (6, 4, 4))
-    assert [part.parameters for part in cost.layers] == [0, 9 * 36 + 12, 7 * 10, 0]
-    assert cost.layers[2].flops == 2 * 6 * 10 * 16
+    assert [part.parameters for part in cost.layers] == [0, 9 * 36 + 12, 13 * 10, 0]
+    assert cost.layers[2].flops == 2 * 12 * 10 * 16
+    assert cost.layers[1].activation_bytes == 4 * (6 + 2 * 6) * 16
     assert cost.layers[3].shape == (10, 4, 4)
 
 
