@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from nasbot.architecture import Architecture, Label, LabelPenalties, Layer, Role, Signal, Vocabulary
 from nasbot.architecture.blocks import blocked_cnn, blocked_mlp, chain, residual_cnn, vgg_like
 from nasbot.architecture.resources import resources
-from nasbot.errors import OptionError
+from nasbot.errors import OptionError, VocabularyError
 from nasbot.testing.networks import random_architecture
 
 ACTIVATIONS = {
@@ -236,6 +236,13 @@ def test_input_shape_of_a_cnn(shape):
 def test_n_outputs(n_outputs):
     with pytest.raises(OptionError, match="n_outputs: expected a whole number >= 1, got"):
         resources(chain("mlp-reg", []), (3,), n_outputs)
+
+
+@pytest.mark.parametrize("field", ["kernel_size", "n_convolutions", "width_factor"])
+@pytest.mark.parametrize("value", [0, -3, 1.5, True])
+def test_labels_whose_resources_could_not_be_counted(field, value):
+    with pytest.raises(VocabularyError, match=f"label x: {field} must be a whole number >= 1, got {value!r}"):
+        Label(name="x", **{field: value})
 
 
 def test_absurd_sizes_are_counted_not_built():
