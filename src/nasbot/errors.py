@@ -52,6 +52,7 @@ class InvalidArchitectureError(NasbotError, ValueError):
 
     exit_code = 5
     shown = 3
+    shown_characters = 400
 
     def __init__(self, message: str, *, violations: Sequence[Violation] = ()) -> None:
         super().__init__(message)
@@ -65,8 +66,13 @@ class InvalidArchitectureError(NasbotError, ValueError):
     @classmethod
     def of(cls, violations: Sequence[Violation]) -> InvalidArchitectureError:
         """The error for these broken rules: the first few in the message, all of them in ``violations``."""
-        message = "; ".join(str(violation) for violation in violations[: cls.shown])
-        if (hidden := len(violations) - cls.shown) > 0:
+        texts = [str(violation) for violation in violations[: cls.shown]]
+        while len(texts) > 1 and len("; ".join(texts)) > cls.shown_characters:
+            texts.pop()
+        message = "; ".join(texts)
+        if len(message) > cls.shown_characters:
+            message = message[: cls.shown_characters] + "…"
+        if (hidden := len(violations) - len(texts)) > 0:
             message += f"; and {hidden} more"
         return cls(message, violations=violations)
 

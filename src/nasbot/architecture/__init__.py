@@ -1,10 +1,12 @@
 """One network: layer graphs as frozen values, and everything that can be said about one of them alone."""
 
+from nasbot.architecture.blocks import blocked_cnn, blocked_mlp, chain, residual_cnn, vgg_like
 from nasbot.architecture.graph import Architecture, Edge, Layer
 from nasbot.architecture.labels import Label, Role, Signal, Vocabulary
 from nasbot.architecture.masses import MassRules, layer_masses
 from nasbot.architecture.paths import PathEnd, PathKind, PathLengths, path_lengths
 from nasbot.architecture.penalties import LabelPenalties
+from nasbot.architecture.pools import initial_pool
 from nasbot.architecture.vocabularies import BUILT_IN, CNN, MLP_CLASS, MLP_REG, vocabulary_of
 
 __all__ = [
@@ -24,7 +26,13 @@ __all__ = [
     "Role",
     "Signal",
     "Vocabulary",
+    "blocked_cnn",
+    "blocked_mlp",
+    "chain",
+    "initial_pool",
     "layer_masses",
     "path_lengths",
+    "residual_cnn",
+    "vgg_like",
     "vocabulary_of",
 ]

@@ -1,29 +1,39 @@
 """Networks in and out of JSON: strict, versioned, bounded, exact.
 
-Reading never runs code, and every bound (bytes, nesting, layers, edges, units) is checked before anything of that size
-is built. Keys of the outermost object other than ours are the owner's annotations (a name, a score) and are ignored;
+Reading never runs code, and every bound (bytes, values, nesting, layers, edges, units) is checked before anything of
+that size is built. Work and memory are linear in the input, and a message quotes at most a few dozen characters of it,
+escaped. Keys of the outermost object other than ours are the owner's annotations (a name, a score) and are ignored;
 inside a layer an unknown key is an error. docs/reference/architecture-json.md describes the format.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from reprlib import Repr
+from typing import Any, NoReturn, TypeVar
 
 from nasbot.architecture.graph import MAX_EDGES, MAX_LAYERS, MAX_UNITS, Architecture, Edge, Layer
-from nasbot.architecture.labels import Vocabulary
-from nasbot.architecture.vocabularies import vocabulary_of
+from nasbot.architecture.labels import MAX_NAME_LENGTH, Vocabulary
+from nasbot.architecture.vocabularies import BUILT_IN
 from nasbot.errors import CodecError, FileError, NasbotError, VocabularyError
 
+H = TypeVar("H", bound=Hashable)
+
 FORMAT_VERSION = 1
-MAX_BYTES = 1_000_000
+MAX_BYTES = 1_000_000  # the largest network readable here, indented generously, has 600,000
+MAX_VALUES = 60_000  # MAX_LAYERS and MAX_EDGES make 34,000; the rest is room for annotations
 MAX_DEPTH = 16
 MAX_DIGITS = 20
 LAYER_KEYS = ("label", "units", "stride")
-BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+
+# The possessive quantifiers (*+) and the optional last quote make every match final: an unterminated string is eaten
+# whole, once. With plain ones each of its quotes starts another scan to the end: 40 kB took 10 seconds, 1 MB two hours.
+STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+BRACKET = re.compile(r"[\[\]{}]")
 
 
 def to_dict(arch: Architecture) -> dict[str, Any]:
@@ -47,8 +57,7 @@ def from_dict(record: Mapping[str, Any], *, vocabulary: Vocabulary | None = None
     layers = [_layer(entry, u) for u, entry in enumerate(entries)]
     edges = [_edge(pair, i) for i, pair in enumerate(pairs)]
     if len(set(edges)) < len(edges):
-        twice = next(edge for i, edge in enumerate(edges) if edge in edges[:i])
-        raise CodecError(f"edges: {list(twice)} is listed twice")
+        raise CodecError(f"edges: {list(_first_repeated(edges))} is listed twice")
     return Architecture(known, layers, edges)
 
 
@@ -58,13 +67,18 @@ def to_json(arch: Architecture) -> str:
 
 
 def from_json(text: str | bytes, *, vocabulary: Vocabulary | None = None) -> Architecture:
-    """The network that ``to_json`` wrote. Raises CodecError or InvalidArchitectureError, nothing else."""
+    """The network that ``to_json`` wrote. Raises CodecError, VocabularyError or InvalidArchitectureError.
+
+    Linear in the length of ``text``, and nothing of it is kept but the network.
+    """
     record = _parse(_decoded(text))
     if not isinstance(record, dict):
         raise CodecError(f"a network must be a JSON object, got {_type_name(record)}")
     version = record.get("version", FORMAT_VERSION)
     if type(version) is not int or version != FORMAT_VERSION:
-        raise CodecError(f"version {_shown(version)} of the network format is unknown; this nasbot reads {FORMAT_VERSION}")
+        raise CodecError(
+            f"version {_shown(version)} of the network format is unknown; this nasbot reads {FORMAT_VERSION}"
+        )
     return from_dict(record, vocabulary=vocabulary)
 
 
@@ -74,8 +88,8 @@ def load(path: str | Path, *, vocabulary: Vocabulary | None = None) -> Architect
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise FileError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     try:
         return from_json(content, vocabulary=vocabulary)
     except NasbotError as error:
@@ -88,14 +102,16 @@ def save(arch: Architecture, path: str | Path) -> None:
     path = Path(path)
     try:
         path.write_text(to_json(arch) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:
+        raise FileError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
-# -- text to plain data --------------------------------------------------------------------------------------------------
+# -- text to plain data ------------------------------------------------------------------------------------------
 
 
 def _decoded(text: str | bytes) -> str:
+    if not isinstance(text, str | bytes | bytearray):
+        raise CodecError(f"a network is read from a string or from bytes, got {_type_name(text)}")
     if len(text) > MAX_BYTES:
         raise CodecError(f"a network's JSON may have at most {MAX_BYTES:,} bytes, got {len(text):,} or more")
     if isinstance(text, str):
@@ -107,7 +123,9 @@ def _decoded(text: str | bytes) -> str:
 
 
 def _parse(text: str) -> object:
-    _check_depth(text)
+    if text.startswith("\ufeff"):
+        raise CodecError("not JSON: begins with a byte order mark; save the file as UTF-8 without one")
+    _check_size_and_depth(STRING.sub("", text))
     try:
         return json.loads(
             text,
@@ -117,29 +135,34 @@ def _parse(text: str) -> object:
             parse_float=_finite_float,
         )
     except json.JSONDecodeError as error:
-        raise CodecError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+        what = error.msg.removesuffix(" at")  # "Unterminated string starting at" and others
+        raise CodecError(f"not JSON: {what} at line {error.lineno}, column {error.colno}") from None
 
 
-def _check_depth(text: str) -> None:
-    """The parser recurses on nesting, so a bomb of brackets has to be met before it."""
+def _check_size_and_depth(bare: str) -> None:
+    """Of the text without its strings. The parser builds all values and recurses on nesting: bombs are met here."""
+    n_values = 1 + sum(bare.count(mark) for mark in ",[{")
+    if n_values > MAX_VALUES:
+        raise CodecError(f"at most {MAX_VALUES:,} values are read (layers, edges and annotations), got {n_values:,}")
     depth = 0
-    for match in BRACKETS.finditer(text):
-        first = text[match.start()]
-        if first in "[{":
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise CodecError(f"nested deeper than {MAX_DEPTH} levels, at character {match.start()}")
-        elif first in "]}":
-            depth -= 1
+    for match in BRACKET.finditer(bare):
+        depth += 1 if match[0] in "[{" else -1
+        if depth > MAX_DEPTH:
+            raise CodecError(f"lists and objects are nested deeper than {MAX_DEPTH} levels")
+        if depth < 0:
+            return  # not JSON, and the parser will get no further than this
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise CodecError(f"the key {_shown(twice)} stands twice in one object")
+        raise CodecError(f"the key {_shown(_first_repeated(name for name, _ in pairs))} stands twice in one object")
     return record
+
+
+def _first_repeated(values: Iterable[H]) -> H:
+    seen: set[H] = set()
+    return next(value for value in values if value in seen or seen.add(value))  # type: ignore[func-returns-value]
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -154,12 +177,12 @@ def _bounded_int(digits: str) -> int:
 
 def _finite_float(digits: str) -> float:
     value = float(digits)
-    if value in (float("inf"), float("-inf")):
+    if not math.isfinite(value):
         raise CodecError(f"{_shown(digits)} is too large for a number")
     return value
 
 
-# -- plain data to values ------------------------------------------------------------------------------------------------
+# -- plain data to values ----------------------------------------------------------------------------------------
 
 
 def _vocabulary(kind: object, given: Vocabulary | None) -> Vocabulary:
@@ -169,7 +192,12 @@ def _vocabulary(kind: object, given: Vocabulary | None) -> Vocabulary:
         if kind != given.name:
             raise VocabularyError(f"the network is of kind {_shown(kind)}, the vocabulary given is {given.name!r}")
         return given
-    return vocabulary_of(kind)
+    if kind not in BUILT_IN:
+        raise VocabularyError(
+            f"unknown kind of network {_shown(kind)}; built in: {', '.join(BUILT_IN)}; "
+            "for a vocabulary of your own pass the Vocabulary object"
+        )
+    return BUILT_IN[kind]
 
 
 def _bounded_list(value: object, name: str, most: int) -> list[Any]:
@@ -188,10 +216,13 @@ def _layer(entry: object, u: int) -> Layer:
     label = entry.get("label")
     if not isinstance(label, str):
         raise CodecError(f"layer {u}: label must be a string, got {_type_name(label)}")
+    if not 0 < len(label) <= MAX_NAME_LENGTH or not label.isprintable():
+        # What no vocabulary can know is refused here, so that no message below quotes megabytes or line breaks.
+        raise CodecError(f"layer {u}: label must be 1 to {MAX_NAME_LENGTH} printable characters, got {_shown(label)}")
     return Layer(
         str(label),
-        _whole(entry.get("units"), f"layer {u} ({label[:40]}): units", MAX_UNITS),
-        _whole(entry.get("stride"), f"layer {u} ({label[:40]}): stride", MAX_UNITS),
+        _whole(entry.get("units"), f"layer {u} ({label}): units", MAX_UNITS),
+        _whole(entry.get("stride"), f"layer {u} ({label}): stride", MAX_UNITS),
     )
 
 
@@ -208,7 +239,7 @@ def _whole(value: object, name: str, most: int) -> int | None:
     """A whole number or None; floats with whole values count, booleans do not."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or int(value) != value:
+    if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, float) and value % 1 != 0):
         raise CodecError(f"{name} must be a whole number, got {_shown(value)}")
     if not 0 <= value <= most:
         raise CodecError(f"{name} must lie between 0 and {most:,}, got {_shown(value)}")
@@ -216,12 +247,25 @@ def _whole(value: object, name: str, most: int) -> int | None:
 
 
 def _type_name(value: object) -> str:
-    return {dict: "an object", list: "a list", str: "a string", type(None): "null", bool: "a boolean"}.get(
-        type(value), f"a {type(value).__name__}"
-    )
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
+    return "null" if value is None else names.get(type(value), f"a {type(value).__name__[:40]}")
+
+
+class _Excerpt(Repr):
+    """Values in messages: at most the first few items, levels and characters of each, one line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 2
+        self.maxlist = self.maxtuple = self.maxdict = self.maxset = self.maxfrozenset = 3
+        self.maxstring = self.maxother = 40
+
+    def repr_int(self, x: int, level: int) -> str:
+        """Python refuses to print integers of thousands of digits, so those are counted instead."""
+        return repr(x) if x.bit_length() <= 64 else f"a whole number of {x.bit_length():,} bits"
 
 
 def _shown(value: object) -> str:
-    """A value in a message, cut to a length that keeps the message one line."""
-    text = repr(value)
+    """A value in a message, cut to a length that keeps the message one short line."""
+    text = _Excerpt().repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -270,6 +270,11 @@ def _some(values: Iterable[object], most: int = 8) -> str:
     return ", ".join(listed[:most]) + (f", … ({len(listed)} in all)" if len(listed) > most else "")
 
 
+def _part(factor: int | None) -> str:
+    """1/factor for a message; hundreds of strides multiply to numbers that nobody reads and Python refuses to print."""
+    return f"1/{factor}" if factor is None or factor.bit_length() <= 32 else f"less than 1/2^{factor.bit_length() - 2}"
+
+
 def _with_default_stride(vocabulary: Vocabulary, layer: Layer) -> Layer:
     """The layer as it is stored: a stride that was left out is the default, one that the label fixes is left out."""
     strides = vocabulary.by_name[layer.label].strides
@@ -335,7 +340,8 @@ def _connection_violations(arch: Architecture) -> Iterator[Violation]:
         found = [u for u, layer in enumerate(arch.layers) if layer.label == label]
         if found != [place]:
             where = "first" if place == 0 else "last"
-            message = f"the {role} ({label}) must be the {where} layer and the only one of its label, got it at {found}"
+            got = _some(found) or "none"
+            message = f"the {role} ({label}) must be the {where} layer and the only one of its label, got layers: {got}"
             yield Violation(f"one {role}", message, place)
     for u in range(1, last + 1):
         if not arch.parents[u]:
@@ -388,7 +394,7 @@ def _signal_violations(arch: Architecture) -> Iterator[Violation]:
     factors = downsampling(arch)
     for u, label in enumerate(labels):
         if label.takes is Signal.IMAGE and len({factors[p] for p in arch.parents[u]}) > 1:
-            sizes = ", ".join(f"{p}: 1/{factors[p]}" for p in arch.parents[u])
+            sizes = _some(f"{p}: {_part(factors[p])}" for p in arch.parents[u])
             message = (
                 f"layer {u} ({label.name}) concatenates its parents, so their images must have one size; "
                 f"as parts of the input's size they are {{{sizes}}}"

@@ -29,7 +29,7 @@ class MassRules:
     """What the paper, its release and its first figure do differently about masses."""
 
     nonprocessing_mass: float = 0.1  # ζ
-    nonprocessing_floor: float = 0.0  # the release gives input, output and decision layers at least 100 each
+    nonprocessing_floor: float = 0.0  # the release: input, output and all decision layers together weigh at least 100 each
     factors: Mapping[str, float] = field(default_factory=dict)  # by label, in place of the vocabulary's
 
     def __post_init__(self) -> None:
@@ -51,10 +51,10 @@ def layer_masses(arch: Architecture, rules: MassRules = PAPER_MASS_RULES) -> NDA
     for u, incoming in enumerate(incoming_channels(arch)):
         if labels[u].role is Role.PROCESSING:
             masses[u] = _processing_mass(labels[u], arch.layers[u].units, incoming, rules)
-    share = rules.nonprocessing_mass * masses.sum()
-    masses[[0, -1]] = max(share, rules.nonprocessing_floor)
+    share = max(rules.nonprocessing_mass * masses.sum(), rules.nonprocessing_floor)
+    masses[[0, -1]] = share
     for u in arch.decision_layers:
-        masses[u] = max(share / len(arch.decision_layers), rules.nonprocessing_floor)
+        masses[u] = share / len(arch.decision_layers)
     return masses
 
 

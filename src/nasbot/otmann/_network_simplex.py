@@ -1,0 +1,381 @@
+"""The transport solver of OTMANN: exact network simplex, compiled with numba, for many pairs of networks at once.
+
+The problem (App. A.1, eq. 6) splits along exchange classes, sets of labels between which mass can be matched at all.
+Within a class it is a minimum-cost flow over rows (layers of the first network), columns (layers of the second) and one
+root, the unassigned node: row -> column costs label + nu * structural, row -> root and root -> column cost 1 each.
+
+Nodes are numbered 0 the root, 1..n_rows the rows, then the columns. A basis is a spanning tree hung on the root; the arc
+between a node and its tree parent points up for a row and down for a column, and ``flow[x]`` runs on it. The start is
+the star, "nothing is matched", which is feasible; from one nu to the next only costs change, so tree and flow stay.
+
+Why it ends: of the arcs that run dry in a pivot the last one met from the apex leaves, which keeps every zero-flow arc
+pointing to the root (a strongly feasible tree, Cunningham 1976), so no basis returns. Rounding could spoil that in
+theory; a cap on pivots turns it into an error, never into a wrong number.
+
+``nasbot.testing.reference`` solves the same problems by linear programming; NUMBA_DISABLE_JIT=1 runs this file as Python.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from nasbot.architecture.penalties import NEVER_MATCH, NON_ASSIGNMENT_COST
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+REDUCED_COST_TOLERANCE = 1e-12  # costs are of order 1
+PIVOTS_PER_NODE = 1000  # about 2 are needed; the cap only has to exist
+TILE = 128  # layers of the second side whose structural costs are computed together: their rows stay in the L1 cache
+UNROLLED = 4  # features added at a time; packing pads their number to a multiple
+NOT_CONVERGED = -1
+
+
+class Basis(NamedTuple):
+    """A spanning tree with its flow and potentials, and the scratch that a pivot needs."""
+
+    parent: Integers
+    first_child: Integers
+    next_sibling: Integers
+    previous_sibling: Integers
+    flow: Floats
+    row_potential: Floats  # index 0 stands for the root here and in columns
+    column_potential: Floats
+    stack: Integers
+    mark: Integers
+
+
+@njit(cache=True, nogil=True)
+def new_basis(most_rows: int, most_columns: int) -> Basis:
+    """Room for every problem of at most that many rows and columns."""
+    n = most_rows + most_columns + 1
+    return Basis(
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n),
+        np.empty(most_rows + 1),
+        np.empty(most_columns + 1),
+        np.empty(n, np.int64),
+        np.zeros(n, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _hang(basis: Basis, x: int, parent: int) -> None:
+    """Make x the first child of ``parent``."""
+    first = basis.first_child[parent]
+    basis.parent[x] = parent
+    basis.previous_sibling[x] = -1
+    basis.next_sibling[x] = first
+    if first >= 0:
+        basis.previous_sibling[first] = x
+    basis.first_child[parent] = x
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _cut(basis: Basis, x: int) -> None:
+    """Take x, with all below it, off its parent."""
+    before = basis.previous_sibling[x]
+    after = basis.next_sibling[x]
+    if before >= 0:
+        basis.next_sibling[before] = after
+    else:
+        basis.first_child[basis.parent[x]] = after
+    if after >= 0:
+        basis.previous_sibling[after] = before
+
+
+@njit(cache=True, nogil=True, inline="always")
+def start_unassigned(mass_1: Floats, mass_2: Floats, basis: Basis) -> None:
+    """The star around the root: every unit of mass stays unassigned."""
+    n_rows = len(mass_1)
+    n_columns = len(mass_2)
+    basis.parent[0] = -1
+    for x in range(n_rows + n_columns + 1):
+        basis.first_child[x] = -1
+    for i in range(n_rows):
+        _hang(basis, 1 + i, 0)
+        basis.flow[1 + i] = mass_1[i]
+    for j in range(n_columns):
+        _hang(basis, 1 + n_rows + j, 0)
+        basis.flow[1 + n_rows + j] = mass_2[j]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _set_potentials(n_rows: int, cost: Floats, basis: Basis) -> None:
+    """Potentials with row + column = cost on every tree arc and 0 at the root."""
+    basis.row_potential[0] = 0.0
+    basis.column_potential[0] = 0.0
+    basis.stack[0] = 0
+    top = 1
+    while top:
+        top -= 1
+        x = basis.stack[top]
+        child = basis.first_child[x]
+        while child >= 0:
+            if child <= n_rows:
+                column = x - n_rows if x else 0
+                basis.row_potential[child] = cost[child, column] - basis.column_potential[column]
+            else:
+                column = child - n_rows
+                basis.column_potential[column] = cost[x, column] - basis.row_potential[x]
+            basis.stack[top] = child
+            top += 1
+            child = basis.next_sibling[child]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _pivot(n_rows: int, row: int, column: int, reduced_cost: float, basis: Basis, stamp: int) -> None:
+    """Bring the arc from ``row`` to ``column`` (0 is the root in both) into the tree."""
+    parent = basis.parent
+    flow = basis.flow
+    target = n_rows + column if column else 0
+    x = row
+    while x >= 0:
+        basis.mark[x] = stamp
+        x = parent[x]
+    apex = target
+    while basis.mark[apex] != stamp:
+        apex = parent[apex]
+
+    # Round the cycle, flow drops on rows of the row's side and on columns of the column's side.
+    step = np.inf
+    leaving = -1
+    leaves_row_side = True
+    x = row
+    while x != apex:
+        if x <= n_rows and flow[x] < step:
+            step = flow[x]
+            leaving = x
+        x = parent[x]
+    x = target
+    while x != apex:
+        if x > n_rows and flow[x] <= step:
+            step = flow[x]
+            leaving = x
+            leaves_row_side = False
+        x = parent[x]
+    x = row
+    while x != apex:
+        flow[x] += step if x > n_rows else -step
+        x = parent[x]
+    x = target
+    while x != apex:
+        flow[x] += step if x <= n_rows else -step
+        x = parent[x]
+
+    # What hung below the leaving arc is turned over, from its end of the new arc, and hung on the other end.
+    head = row if leaves_row_side else target
+    x = head
+    above = target if leaves_row_side else row
+    carried = step
+    while True:
+        next_up = parent[x]
+        previous_flow = flow[x]
+        _cut(basis, x)
+        _hang(basis, x, above)
+        flow[x] = carried
+        if x == leaving:
+            break
+        above = x
+        x = next_up
+        carried = previous_flow
+
+    shift = reduced_cost if leaves_row_side else -reduced_cost
+    basis.stack[0] = head
+    top = 1
+    while top:
+        top -= 1
+        x = basis.stack[top]
+        if x <= n_rows:
+            basis.row_potential[x] += shift
+        else:
+            basis.column_potential[x - n_rows] -= shift
+        child = basis.first_child[x]
+        while child >= 0:
+            basis.stack[top] = child
+            top += 1
+            child = basis.next_sibling[child]
+
+
+@njit(cache=True, nogil=True)
+def optimise(n_rows: int, n_columns: int, cost: Floats, basis: Basis, stamp: int) -> int:
+    """Pivot from the basis given to an optimal one for ``cost``; returns the new stamp, or NOT_CONVERGED.
+
+    Rows take turns to bring in their best arc; a whole round without one proves optimality. Counting the violations
+    of a row first, without a branch, is what the compiler turns into vector instructions; most rows have none.
+    """
+    _set_potentials(n_rows, cost, basis)
+    last_stamp = stamp + PIVOTS_PER_NODE * (n_rows + n_columns + 1)
+    column_potential = basis.column_potential
+    row = 0
+    n_clean = 0
+    while n_clean <= n_rows:
+        row_cost = cost[row]
+        bound = basis.row_potential[row] - REDUCED_COST_TOLERANCE
+        n_violations = 0
+        for j in range(n_columns + 1):
+            n_violations += row_cost[j] - column_potential[j] < bound
+        if n_violations:
+            best = np.inf
+            entering = 0
+            for j in range(n_columns + 1):
+                difference = row_cost[j] - column_potential[j]
+                if difference < best:
+                    best = difference
+                    entering = j
+            stamp += 1
+            if stamp > last_stamp:
+                return NOT_CONVERGED
+            _pivot(n_rows, row, entering, best - basis.row_potential[row], basis, stamp)
+            n_clean = 0
+        else:
+            n_clean += 1
+        row = row + 1 if row < n_rows else 0
+    return stamp
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _total_cost(n_rows: int, n_columns: int, cost: Floats, basis: Basis) -> float:
+    """Summed over tree arcs, so that a network matched with itself costs exactly 0."""
+    total = 0.0
+    for x in range(1, n_rows + 1):
+        parent = basis.parent[x]
+        total += basis.flow[x] * cost[x, parent - n_rows if parent else 0]
+    for x in range(n_rows + 1, n_rows + n_columns + 1):
+        total += basis.flow[x] * cost[basis.parent[x], x - n_rows]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def solve_one(mass_1: Floats, mass_2: Floats, cost: Floats, plan: Floats) -> float:
+    """One problem: fills ``plan`` (rows + 1, columns + 1; index 0 unassigned) and returns its cost, or NOT_CONVERGED.
+
+    ``cost`` has the same shape, with NON_ASSIGNMENT_COST in row and column 0 and 0 at their corner.
+    """
+    n_rows = len(mass_1)
+    n_columns = len(mass_2)
+    basis = new_basis(n_rows, n_columns)
+    start_unassigned(mass_1, mass_2, basis)
+    if optimise(n_rows, n_columns, cost, basis, 0) == NOT_CONVERGED:
+        return NOT_CONVERGED
+    plan[:, :] = 0.0
+    for x in range(1, n_rows + 1):
+        parent = basis.parent[x]
+        plan[x, parent - n_rows if parent else 0] = basis.flow[x]
+    for x in range(n_rows + 1, n_rows + n_columns + 1):
+        plan[basis.parent[x], x - n_rows] = basis.flow[x]
+    return _total_cost(n_rows, n_columns, cost, basis)
+
+
+# Reassociation lets the compiler vectorise the sums; path lengths are finite, so the other freedoms change nothing.
+@njit(cache=True, nogil=True, fastmath={"nnan", "ninf", "nsz", "reassoc", "contract"})
+def _structural_costs(
+    features_1: Floats, first_row: int, n_rows: int, features_2: Floats, begin: int, end: int, out: Floats
+) -> None:
+    """out[i, j - begin] = sum over features of |features_1[:, first_row + i] - features_2[:, j]|."""
+    n = end - begin
+    for i in range(n_rows):
+        row = out[i]
+        row[:n] = 0.0
+        for k in range(0, features_1.shape[0], UNROLLED):
+            x0 = features_1[k, first_row + i]
+            x1 = features_1[k + 1, first_row + i]
+            x2 = features_1[k + 2, first_row + i]
+            x3 = features_1[k + 3, first_row + i]
+            y0 = features_2[k, begin:end]
+            y1 = features_2[k + 1, begin:end]
+            y2 = features_2[k + 2, begin:end]
+            y3 = features_2[k + 3, begin:end]
+            for j in range(n):
+                row[j] += (abs(x0 - y0[j]) + abs(x1 - y1[j])) + (abs(x2 - y2[j]) + abs(x3 - y3[j]))
+
+
+@njit(cache=True, nogil=True)
+def _largest(offsets: Integers, begin: int, end: int) -> int:
+    most = 0
+    for i in range(begin, end):
+        most = max(most, offsets[i + 1] - offsets[i])
+    return most
+
+
+@njit(cache=True, nogil=True)
+def add_class_distances(
+    first: int,
+    last: int,
+    only_above: bool,
+    features_1: Floats,
+    masses_1: Floats,
+    labels_1: Integers,
+    offsets_1: Integers,
+    features_2: Floats,
+    masses_2: Floats,
+    label_costs_2: Floats,
+    offsets_2: Integers,
+    weights: Floats,
+    out: Floats,
+) -> int:
+    """Add one exchange class's share of d to out[i, j, k] for networks first <= i < last against all j (or all j > i).
+
+    offsets     first layer of each network of this class in the arrays, and the end
+    features    (features, layers), path lengths already divided by their number
+    label_costs_2[l, y]   penalty of label l against layer y of the second side
+    weights     nu, descending: mass matched at a large nu stays well matched at a smaller one
+    Returns the number of pivots, or NOT_CONVERGED.
+    """
+    n_networks_2 = len(offsets_2) - 1
+    most_rows = _largest(offsets_1, first, last)
+    most_columns = _largest(offsets_2, 0, n_networks_2)
+    tile = TILE + most_columns
+    structural = np.empty((most_rows, tile))
+    cost = np.full((most_rows + 1, most_columns + 1), NON_ASSIGNMENT_COST)
+    cost[0, 0] = 0.0
+    basis = new_basis(most_rows, most_columns)
+    stamp = 0
+    for i in range(first, last):
+        row_0 = offsets_1[i]
+        n_rows = offsets_1[i + 1] - row_0
+        tile_end = i + 1 if only_above else 0
+        while tile_end < n_networks_2:
+            tile_begin = tile_end
+            tile_end += 1
+            while tile_end < n_networks_2 and offsets_2[tile_end + 1] - offsets_2[tile_begin] <= tile:
+                tile_end += 1
+            _structural_costs(
+                features_1, row_0, n_rows, features_2, offsets_2[tile_begin], offsets_2[tile_end], structural
+            )
+            for j in range(tile_begin, tile_end):
+                column_0 = offsets_2[j]
+                n_columns = offsets_2[j + 1] - column_0
+                in_tile = column_0 - offsets_2[tile_begin]
+                if n_rows == 1 and n_columns == 1:
+                    matched = min(masses_1[row_0], masses_2[column_0])
+                    unassigned = abs(masses_1[row_0] - masses_2[column_0]) * NON_ASSIGNMENT_COST
+                    label_cost = label_costs_2[labels_1[row_0], column_0]
+                    for k in range(len(weights)):
+                        pair_cost = label_cost + weights[k] * structural[0, in_tile]
+                        out[i, j, k] += matched * min(NEVER_MATCH, pair_cost) + unassigned
+                    continue
+                for k in range(len(weights)):
+                    weight = weights[k]
+                    for x in range(n_rows):
+                        label_cost_row = label_costs_2[labels_1[row_0 + x], column_0 : column_0 + n_columns]
+                        structural_row = structural[x, in_tile : in_tile + n_columns]
+                        cost_row = cost[x + 1, 1 : n_columns + 1]
+                        for y in range(n_columns):
+                            cost_row[y] = label_cost_row[y] + weight * structural_row[y]
+                    if k == 0:
+                        start_unassigned(
+                            masses_1[row_0 : row_0 + n_rows], masses_2[column_0 : column_0 + n_columns], basis
+                        )
+                    stamp = optimise(n_rows, n_columns, cost, basis, stamp)
+                    if stamp == NOT_CONVERGED:
+                        return NOT_CONVERGED
+                    out[i, j, k] += _total_cost(n_rows, n_columns, cost, basis)
+    return stamp

@@ -1,0 +1,198 @@
+"""d and d_bar of Section 3 between networks, for several structural weights at once."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbot.architecture import Architecture
+from nasbot.errors import OptionError, SolverError, VocabularyError
+from nasbot.otmann.packing import PackedNetworks, pack
+from nasbot.otmann.presets import RuleSet, rule_set
+
+Floats = NDArray[np.float64]
+Networks = Sequence[Architecture] | PackedNetworks
+
+# Below about a millisecond of work a second thread costs more than it brings.
+WORTH_A_THREAD = 200_000  # pairs times the product of their mean layer counts
+CHUNKS_PER_THREAD = 8  # rows of an upper triangle shrink, so threads take small bites
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """d and d_bar, the structural weights along the first axis: (weights, n, m), or (weights,) for one pair."""
+
+    structural_weights: tuple[float, ...]
+    d: Floats
+    d_bar: Floats
+
+    def __repr__(self) -> str:
+        weights = ", ".join(f"{nu:g}" for nu in self.structural_weights)
+        if self.d.ndim > 1:
+            return f"<Distances {self.d.shape[1]} x {self.d.shape[2]} at structural weights {weights}>"
+        values = "; ".join(f"{d:.6g} ({d_bar:.4g})" for d, d_bar in zip(self.d, self.d_bar, strict=True))
+        return f"<Distances at structural weights {weights}: d (d_bar) = {values}>"
+
+
+@dataclass(frozen=True, init=False)
+class Otmann:
+    """The distance under one rule set and for fixed structural weights ν."""
+
+    rules: RuleSet
+    structural_weights: tuple[float, ...]
+
+    def __init__(
+        self, *, structural_weights: Iterable[float] | None = None, preset: str | RuleSet = "paper"
+    ) -> None:
+        rules = rule_set(preset)
+        weights = rules.structural_weights if structural_weights is None else structural_weights
+        object.__setattr__(self, "rules", rules)
+        object.__setattr__(self, "structural_weights", checked_weights(weights))
+
+    def pack(self, archs: Networks) -> PackedNetworks:
+        """Networks as arrays; whatever is compared more than once is worth packing."""
+        if not isinstance(archs, PackedNetworks):
+            return pack(archs, self.rules)
+        if archs.rules != self.rules:
+            raise OptionError(f"networks were packed under {archs.rules.name!r} rules, this is {self.rules.name!r}")
+        return archs
+
+    def distance(self, a: Architecture, b: Architecture) -> Distances:
+        """Between two networks: arrays of shape (weights,)."""
+        between = self.cross([a], [b], threads=1)
+        return Distances(self.structural_weights, between.d[:, 0, 0], between.d_bar[:, 0, 0])
+
+    def cross(self, a: Networks, b: Networks, *, threads: int | None = None) -> Distances:
+        """Between each of ``a`` and each of ``b``: arrays of shape (weights, len(a), len(b))."""
+        if not len(a) or not len(b):
+            return self._none(len(a), len(b))
+        packed_a, packed_b = self.pack(a), self.pack(b)
+        if packed_a.vocabulary != packed_b.vocabulary:
+            raise VocabularyError(
+                "only networks of one vocabulary can be compared: the first are of kind "
+                f"{packed_a.vocabulary.name}, the second of kind {packed_b.vocabulary.name}"
+            )
+        return self._distances(packed_a, packed_b, only_above=False, threads=threads)
+
+    def pairwise(self, archs: Networks, *, threads: int | None = None) -> Distances:
+        """Between each two of ``archs``: exactly symmetric arrays of shape (weights, n, n) with zero diagonal."""
+        if not len(archs):
+            return self._none(0, 0)
+        packed = self.pack(archs)
+        return self._distances(packed, packed, only_above=True, threads=threads)
+
+    def _none(self, n: int, m: int) -> Distances:
+        empty = np.zeros((len(self.structural_weights), n, m))
+        return Distances(self.structural_weights, empty, empty)
+
+    def _distances(self, a: PackedNetworks, b: PackedNetworks, *, only_above: bool, threads: int | None) -> Distances:
+        d = _solve_all(a, b, self.structural_weights, only_above=only_above, threads=threads)
+        if only_above:
+            d += d.transpose(0, 2, 1)
+        total = a.total_masses[:, None] + b.total_masses[None, :]
+        d_bar = np.divide(d, total, out=np.zeros_like(d), where=total > 0)
+        return Distances(self.structural_weights, d, d_bar)
+
+
+def checked_weights(weights: Iterable[float]) -> tuple[float, ...]:
+    """Structural weights as a tuple of finite numbers >= 0, at least one."""
+    try:
+        checked = tuple(float(nu) for nu in weights)
+    except (TypeError, ValueError):
+        raise OptionError(f"structural_weights must be a sequence of numbers, got {str(weights)[:60]!r}") from None
+    if not checked:
+        raise OptionError("structural_weights must name at least one weight")
+    for nu in checked:
+        if not math.isfinite(nu) or nu < 0:
+            raise OptionError(f"structural weights (ν) must be finite and >= 0, got {nu:g}")
+    return checked
+
+
+def _solve_all(
+    a: PackedNetworks, b: PackedNetworks, weights: tuple[float, ...], *, only_above: bool, threads: int | None
+) -> Floats:
+    """d for every pair, (weights, n, m); with ``only_above`` zero on and below the diagonal."""
+    from nasbot.otmann._network_simplex import NOT_CONVERGED, add_class_distances
+
+    descending = np.argsort(-np.array(weights), kind="stable")
+    nu = np.array(weights)[descending]
+    label_costs = a.rules.penalties_for(a.vocabulary).matrix[:, b.labels]
+    out = np.zeros((len(a), len(b), len(weights)))
+
+    def solve_rows(first: int, last: int) -> None:
+        for c in range(len(a.offsets)):
+            n_pivots = add_class_distances(
+                first, last, only_above,
+                a.features, a.masses, a.labels, a.offsets[c],
+                b.features, b.masses, label_costs, b.offsets[c],
+                nu, out,
+            )  # fmt: skip
+            if n_pivots == NOT_CONVERGED:
+                raise SolverError(f"network simplex did not converge for networks {first} to {last - 1}; please report it")
+
+    _in_chunks(solve_rows, len(a), _n_threads(a, b, threads))
+    d = np.empty((len(weights), len(a), len(b)))
+    for k, at in enumerate(descending):
+        d[at] = out[:, :, k]
+    return d
+
+
+def _n_threads(a: PackedNetworks, b: PackedNetworks, threads: int | None) -> int:
+    if threads is not None:
+        if threads < 1:
+            raise OptionError(f"threads must be at least 1, got {threads}")
+        return threads
+    if len(a.masses) * len(b.masses) < WORTH_A_THREAD:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _in_chunks(work: Callable[[int, int], None], n: int, threads: int) -> None:
+    """Call work(first, last) on pieces that cover 0..n; what a piece computes does not depend on the others."""
+    if threads == 1:
+        work(0, n)
+        return
+    step = max(1, n // (threads * CHUNKS_PER_THREAD))
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(work, first, min(n, first + step)) for first in range(0, n, step)]:
+            done.result()
+
+
+def distance(
+    a: Architecture,
+    b: Architecture,
+    *,
+    structural_weights: Iterable[float] | None = None,
+    preset: str | RuleSet = "paper",
+) -> Distances:
+    """OTMANN between two networks: ``.d`` and ``.d_bar``, one entry per structural weight."""
+    return Otmann(structural_weights=structural_weights, preset=preset).distance(a, b)
+
+
+def cross(
+    a: Networks,
+    b: Networks,
+    *,
+    structural_weights: Iterable[float] | None = None,
+    preset: str | RuleSet = "paper",
+    threads: int | None = None,
+) -> Distances:
+    """OTMANN between each of ``a`` and each of ``b``: ``.d`` and ``.d_bar`` of shape (weights, len(a), len(b))."""
+    return Otmann(structural_weights=structural_weights, preset=preset).cross(a, b, threads=threads)
+
+
+def pairwise(
+    archs: Networks,
+    *,
+    structural_weights: Iterable[float] | None = None,
+    preset: str | RuleSet = "paper",
+    threads: int | None = None,
+) -> Distances:
+    """OTMANN between each two of ``archs``: ``.d`` and ``.d_bar`` of shape (weights, n, n)."""
+    return Otmann(structural_weights=structural_weights, preset=preset).pairwise(archs, threads=threads)

@@ -1,0 +1,121 @@
+"""Networks as the arrays that the solver reads: packed once, usable in any number of comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbot.architecture import Architecture, LabelPenalties, MassRules, Role, Vocabulary
+from nasbot.errors import VocabularyError
+from nasbot.otmann.presets import RuleSet
+
+N_KINDS_AND_ENDS = 6
+UNROLLED = 4
+_ROLE_NUMBER = {Role.INPUT: 0, Role.PROCESSING: 1, Role.DECISION: 2, Role.OUTPUT: 3}
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PackedNetworks:
+    """Layers of many networks, sorted by exchange class, then network.
+
+    features (k, layers)            path lengths, scaled so that the sum of |differences| is the structural cost
+    masses, labels (layers,)        label numbers index the vocabulary
+    offsets (classes, networks + 1) where each network's layers of each class begin and end
+    total_masses (networks,)        tm(G)
+    """
+
+    vocabulary: Vocabulary
+    rules: RuleSet
+    features: Floats
+    masses: Floats
+    labels: Integers
+    offsets: Integers
+    total_masses: Floats
+
+    def __len__(self) -> int:
+        return len(self.total_masses)
+
+
+def shared_vocabulary(archs: Sequence[Architecture]) -> Vocabulary:
+    """The one vocabulary of all these networks."""
+    first = archs[0].vocabulary
+    for i, arch in enumerate(archs):
+        if arch.vocabulary is not first and arch.vocabulary != first:
+            raise VocabularyError(
+                f"only networks of one vocabulary can be compared: network 0 is {first.name}, network {i} is "
+                f"{arch.kind}" + (" (another vocabulary of that name)" if arch.kind == first.name else "")
+            )
+    return first
+
+
+def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
+    """Masses and path lengths of every network, computed here and nowhere again."""
+    from nasbot.otmann._path_pass import pack_networks
+
+    vocabulary = shared_vocabulary(archs)
+    penalties = rules.penalties_for(vocabulary)
+    n_classes = max(penalties.exchange_classes) + 1
+    n_groups = 1 + len(vocabulary.groups)
+    layer_offsets = _offsets([len(arch.layers) for arch in archs])
+    n_layers = layer_offsets[-1]
+    # Zero features at the end change no sum and let the kernel take UNROLLED of them at a time.
+    n_features = -(-N_KINDS_AND_ENDS * n_groups // UNROLLED) * UNROLLED
+    features = np.zeros((n_features, n_layers))
+    masses, labels = np.zeros(n_layers), np.zeros(n_layers, np.int64)
+    offsets = np.zeros((n_classes, len(archs) + 1), np.int64)
+    total_masses = np.zeros(len(archs))
+    n_kept = pack_networks(
+        layer_offsets,
+        *_layers(archs, vocabulary),
+        _offsets([len(arch.edges) for arch in archs]),
+        np.array(list(chain.from_iterable(sorted(arch.edges) for arch in archs)), np.int64).reshape(-1, 2),
+        *_label_tables(vocabulary, rules.mass_rules),
+        n_groups,
+        *_classes(penalties),
+        rules.mass_rules.nonprocessing_mass,
+        rules.mass_rules.nonprocessing_floor,
+        features,
+        masses,
+        labels,
+        offsets,
+        total_masses,
+    )
+    kept = slice(0, n_kept)
+    return PackedNetworks(
+        vocabulary, rules, np.ascontiguousarray(features[:, kept]), masses[kept], labels[kept], offsets, total_masses
+    )
+
+
+def _offsets(lengths: Sequence[int]) -> Integers:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def _layers(archs: Sequence[Architecture], vocabulary: Vocabulary) -> tuple[Integers, Integers]:
+    index = vocabulary.index
+    labels = [index[layer.label] for arch in archs for layer in arch.layers]
+    units = [-1 if layer.units is None else layer.units for arch in archs for layer in arch.layers]
+    return np.array(labels, np.int64), np.array(units, np.int64)
+
+
+def _label_tables(vocabulary: Vocabulary, mass_rules: MassRules) -> tuple[Integers, Floats, Floats, Integers]:
+    """Role, mass factor, fixed mass (NaN: none) and group number (0: none) of each label."""
+    labels = vocabulary.labels
+    group_number = {group: 1 + g for g, group in enumerate(vocabulary.groups)}
+    return (
+        np.array([_ROLE_NUMBER[label.role] for label in labels], np.int64),
+        np.array([mass_rules.factor(label) for label in labels], np.float64),
+        np.array([np.nan if label.fixed_mass is None else label.fixed_mass for label in labels], np.float64),
+        np.array([group_number[label.group] if label.group else 0 for label in labels], np.int64),
+    )
+
+
+def _classes(penalties: LabelPenalties) -> tuple[Integers, int]:
+    class_of = np.array(penalties.exchange_classes, np.int64)
+    return class_of, int(class_of.max()) + 1

@@ -1,0 +1,63 @@
+"""Three rule sets under which the distance has been published (docs/deviations.md tells them apart).
+
+paper     the appendix of the paper, and our default
+release   the authors' 2018 code, so that its numbers can be reproduced
+figure    the rules behind the numbers in the caption of the paper's first figure
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from nasbot.architecture.labels import Vocabulary
+from nasbot.architecture.masses import PAPER_MASS_RULES, MassRules
+from nasbot.architecture.penalties import LabelPenalties
+from nasbot.architecture.vocabularies import BUILT_IN, CNN, RESIDUALS, cnn_penalties
+from nasbot.errors import OptionError
+
+PAPER_WEIGHTS = (0.1, 0.2, 0.4, 0.8)  # ν_str, App. B.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleSet:
+    """Everything besides the vocabulary that fixes the distance; ``penalties`` replaces a built-in vocabulary's table."""
+
+    name: str
+    structural_weights: tuple[float, ...] = PAPER_WEIGHTS
+    mass_rules: MassRules = PAPER_MASS_RULES
+    penalties: Mapping[str, LabelPenalties] = field(default_factory=dict)
+
+    def penalties_for(self, vocabulary: Vocabulary) -> LabelPenalties:
+        """The table for networks of this vocabulary; a user's own vocabulary always keeps its own."""
+        if vocabulary == BUILT_IN.get(vocabulary.name):
+            return self.penalties.get(vocabulary.name, vocabulary.penalties)
+        return vocabulary.penalties
+
+
+_CNN_LABELS = CNN.penalties.labels
+
+PAPER = RuleSet(name="paper")
+RELEASE = RuleSet(
+    name="release",
+    structural_weights=(0.1, 0.25, 0.61, 1.5),
+    mass_rules=MassRules(nonprocessing_floor=100.0, factors=dict.fromkeys(RESIDUALS.values(), 1.0)),
+    penalties={"cnn": cnn_penalties(_CNN_LABELS, near=0.2, far=0.2 * math.sqrt(2), pools=0.5)},
+)
+FIGURE = RuleSet(
+    name="figure",
+    structural_weights=(0.5,),
+    mass_rules=MassRules(factors={"fc": 1.0}),
+    penalties={"cnn": cnn_penalties(_CNN_LABELS, near=0.1, far=0.14, pools=0.25)},
+)
+PRESETS: Mapping[str, RuleSet] = {rules.name: rules for rules in (PAPER, RELEASE, FIGURE)}
+
+
+def rule_set(preset: str | RuleSet) -> RuleSet:
+    """The rule set itself, or the preset of that name."""
+    if isinstance(preset, RuleSet):
+        return preset
+    if isinstance(preset, str) and preset in PRESETS:
+        return PRESETS[preset]
+    raise OptionError(f"unknown preset {str(preset)[:60]!r}; known: {', '.join(PRESETS)}")
