@@ -7,7 +7,7 @@ in to go on where an earlier fit stopped, and never has to be.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -23,6 +23,10 @@ NO_DENSITY = 1e12
 OBJECTIVE_TOLERANCE = 1e-3
 
 
+# A chain handed in from elsewhere is brought back to where exponentials and their sums are ordinary numbers.
+LARGEST_START = 30.0
+
+
 @dataclass(frozen=True)
 class Chain:
     """Where a hyper-parameter chain stands: a log vector in unit-free terms, so it stays meaningful as data grow."""
@@ -32,11 +36,16 @@ class Chain:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Log vectors (s, h) found by a fit, and what finding them took."""
+    """Log vectors (s, h) found by a step of a fit, and what finding them took."""
 
     vectors: FloatArray
-    n_evaluations: int
-    n_rejected: int  # evaluations without a Cholesky factor
+    n_evaluations: int = 0
+    n_rejected: int = 0  # evaluations without a Cholesky factor
+
+    def __add__(self, later: Estimate) -> Estimate:
+        """What the later step found, at the cost of both."""
+        n_evaluations = self.n_evaluations + later.n_evaluations
+        return Estimate(later.vectors, n_evaluations, self.n_rejected + later.n_rejected)
 
 
 def posterior_mode(target: LogPosterior, starts: FloatArray, *, most_steps: int = 60) -> Estimate:
@@ -57,8 +66,8 @@ def posterior_samples(
     start: FloatArray,
     *,
     n_samples: int,
-    thin: int,
-    burn_in: int,
+    thin: int = 1,
+    burn_in: int = 0,
     rng: np.random.Generator,
 ) -> Estimate:
     """Vectors (n_samples, h) from a slice-sampling chain begun at ``start`` (h,)."""
@@ -66,27 +75,32 @@ def posterior_samples(
     return Estimate(walk.positions, walk.n_evaluations, walk.n_rejected)
 
 
-def default_starts(target: LogPosterior, n: int) -> FloatArray:
+def default_starts(target: LogPosterior, n: int) -> Estimate:
     """The n best of five fixed places (n, h): the prior's mode, and smoother or rougher, noisier or cleaner."""
     decay, noise = np.zeros_like(target.prior_mean), np.zeros_like(target.prior_mean)
     target.form.decays(decay)[:] = target.form.decays(target.prior_spread)
     noise[-1] = target.prior_spread[-1]
     places = target.prior_mean + np.stack([0.0 * noise, noise - decay, decay - noise, noise + decay, -noise - decay])
-    places = np.stack([feasible(target, place) for place in places])
-    densities = np.array([target(place) for place in places])
-    return places[np.argsort(-densities, kind="stable")[:n]]
+    starts = feasible(target, places)
+    return replace(starts, vectors=starts.vectors[:n])
 
 
-def feasible(target: LogPosterior, start: FloatArray) -> FloatArray:
-    """``start``, with its noise raised tenfold until the Gram matrix has a Cholesky factor.
+def feasible(target: LogPosterior, places: FloatArray) -> Estimate:
+    """The places (r, h), best first, each with its noise raised tenfold until its Gram matrix has a Cholesky factor.
 
     Ends: no eigenvalue of K is below -n times the prior variance (Gershgorin), so noise beyond that always does.
     """
-    start = np.array(start, dtype=np.float64)
-    enough = math.log(2.0 * len(target.values) * float(np.exp(target.form.scales(start)).sum()))
-    while not np.isfinite(target(start)) and start[-1] < enough:
-        start[-1] = min(start[-1] + math.log(10.0), enough)
-    return start
+    found: list[tuple[float, FloatArray]] = []
+    n_evaluations = 0
+    for place in np.clip(places, -LARGEST_START, LARGEST_START):
+        enough = math.log(2.0 * len(target.values) * float(np.exp(target.form.scales(place)).sum()))
+        density, n_evaluations = target(place), n_evaluations + 1
+        while density == -math.inf and place[-1] < enough:
+            place[-1] = min(place[-1] + math.log(10.0), enough)
+            density, n_evaluations = target(place), n_evaluations + 1
+        found.append((density, place))
+    found.sort(key=lambda pair: -pair[0])
+    return Estimate(np.stack([place for _, place in found]), n_evaluations, n_evaluations - len(found))
 
 
 class _Search:

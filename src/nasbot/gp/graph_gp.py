@@ -105,7 +105,11 @@ class GraphGP:
         The deviation is that of the function itself; ``include_noise`` makes it that of a new noisy observation of it.
         """
         belief = self._fitted()
-        prediction = belief.predict(_known_first(D_cross, "D_cross"), _known_first(D_bar_cross, "D_bar_cross"))
+        form, known = belief.scaling.form, belief.posterior.n_known
+        prediction = belief.predict(
+            _known_first(D_cross, "D_cross", form.n_weights, known),
+            _known_first(D_bar_cross, "D_bar_cross", form.n_normalised_weights, known),
+        )
         if include_noise:
             noisy = prediction.variance + belief.posterior.noise_variance[:, None]
             prediction = prediction._replace(variance=noisy)
@@ -151,14 +155,19 @@ class GraphGP:
         return belief
 
 
-def _known_first(array: ArrayLike | None, name: str) -> FloatArray | None:
-    """scikit-learn's (..., m new, n known) as the belief's (weights, n known, m new)."""
-    if array is None:
-        return None
+def _known_first(array: ArrayLike | None, name: str, n_weights: int, n: int) -> FloatArray | None:
+    """scikit-learn's (weights, m new, n known) as the belief's (weights, n known, m new)."""
+    if array is None or n_weights == 0:
+        return None if array is None else np.asarray(array)  # the belief says what is wrong with a kind it never saw
     distances = np.asarray(array)
-    if distances.ndim not in (2, 3):
-        raise InvalidDistancesError(f"{name} must have shape (m, n) or (weights, m, n), got {distances.shape}")
-    return np.swapaxes(distances, -1, -2)
+    distances = distances[None] if distances.ndim == 2 else distances
+    if distances.ndim != 3 or (distances.shape[0], distances.shape[2]) != (n_weights, n):
+        hint = " (it looks transposed)" if distances.shape[:2] == (n_weights, n) else ""
+        raise InvalidDistancesError(
+            f"{name} must hold distances from new points (rows) to the training points (columns), shape "
+            f"({n_weights}, m, {n}){f' or (m, {n})' if n_weights == 1 else ''}, got {np.shape(array)}{hint}"
+        )
+    return distances.transpose(0, 2, 1)
 
 
 def _in_own_units(belief: Belief, prediction: Prediction) -> tuple[FloatArray, FloatArray]:

@@ -114,9 +114,9 @@ class Prior:
     """
 
     scale_spread: float = 1.0  # standard deviation of log scale
-    decay_spread: float = 1.5
-    noise_median: float = 0.01  # as a fraction of the variance of the values
-    noise_spread: float = 1.5
+    decay_spread: float = 1.0
+    noise_median: float = 0.02  # as a fraction of the variance of the values
+    noise_spread: float = 2.0
 
     def mean(self, form: KernelForm) -> FloatArray:
         """Mean of the log vector (hyper-parameters,): the prior's mode, where chains start."""

@@ -1,6 +1,6 @@
 """Eq. (7), the kernel of Appendix B.1, as a function of distance arrays and of nothing else.
 
-`otmann_kernel` is the formula as printed. `term_kernels` is its fast twin, for features (``distances.py``) and
+`otmann_kernel` is the formula as printed. `ensemble_kernel` is its fast twin, for features (``distances.py``) and
 vectors: one matrix product and one exponential, for one setting of the hyper-parameters or an ensemble of them.
 """
 
@@ -32,28 +32,21 @@ def otmann_kernel(
     return np.asarray(sum(terms))
 
 
-def term_kernels(features: FloatArray, theta: FloatArray, form: KernelForm) -> list[FloatArray]:
-    """Each present term of eq. (7) at features (features, pairs): arrays (..., pairs) for vectors θ (..., h).
-
-    θ is laid out as `Hyperparameters.to_log` but holds the hyper-parameters themselves, not their logarithms.
-    """
-    terms = []
-    for term, rows in enumerate(form.term_rows):
-        values = form.decays(theta)[..., rows] @ features[rows]
-        np.negative(values, out=values)
-        np.exp(values, out=values)
-        values *= theta[..., term, None]
-        terms.append(values)
-    return terms
-
-
-def sum_of_terms(terms: list[FloatArray]) -> FloatArray:
-    """Eq. (7) itself, from one or two terms."""
-    return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+def unit_term(features: FloatArray, decay: FloatArray) -> FloatArray:
+    """exp(-Σ βᵢ fᵢ) for features (w, pairs) and decays (..., w): shape (..., pairs)."""
+    values: FloatArray = decay @ features
+    np.negative(values, out=values)
+    np.exp(values, out=values)
+    return values
 
 
 def ensemble_kernel(features: FloatArray, vectors: FloatArray, form: KernelForm) -> FloatArray:
     """Eq. (7) for each of several settings: features (features, n, m) and log vectors (s, h) give (s, n, m)."""
     n_features, n, m = features.shape
-    terms = term_kernels(features.reshape(n_features, n * m), np.exp(vectors), form)
-    return sum_of_terms(terms).reshape(len(vectors), n, m)
+    flat, theta = features.reshape(n_features, n * m), np.exp(vectors)
+    total = np.zeros((len(vectors), n * m))
+    for term, rows in enumerate(form.term_rows):
+        values = unit_term(flat[rows], form.decays(theta)[:, rows])
+        values *= theta[:, term, None]
+        total += values
+    return total.reshape(len(vectors), n, m)

@@ -9,14 +9,14 @@ exponential per term over n(n-1)/2 pairs, scattered into the buffer that LAPACK 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from nasbot.gp.hyperparameters import FloatArray, KernelForm, Prior
-from nasbot.gp.kernel import sum_of_terms, term_kernels
+from nasbot.gp.kernel import unit_term
 
 LOG_2_PI = math.log(2.0 * math.pi)
 
@@ -34,6 +34,9 @@ class LogPosterior:
     values: FloatArray  # (n,), standardised
     prior_mean: FloatArray  # (hyper-parameters,)
     prior_spread: FloatArray  # (hyper-parameters,)
+    # The last exponentials of each term, by their decays. Sampling one coordinate at a time changes at most one term,
+    # so this saves more than half of the exponentials, which are half of the work; results stay the same to the bit.
+    _memory: dict[int, tuple[bytes, FloatArray]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, features: FloatArray, values: FloatArray, form: KernelForm, prior: Prior) -> LogPosterior:
@@ -47,7 +50,7 @@ class LogPosterior:
         if max(vector.max(), -vector.min()) > LARGEST_LOG:
             return -math.inf
         theta = np.exp(vector)
-        lower = self._factor(term_kernels(self.pairs, theta, self.form), theta)
+        lower = self._factor(self._unit_terms(theta), theta)
         if lower is None:
             return -math.inf
         whitened, _ = lapack.dtrtrs(lower, self.values, lower=1)
@@ -62,20 +65,33 @@ class LogPosterior:
         if max(vector.max(), -vector.min()) > LARGEST_LOG:
             return -math.inf, np.zeros_like(vector)
         theta = np.exp(vector)
-        terms = term_kernels(self.pairs, theta, self.form)
-        lower = self._factor(terms, theta)
+        units = self._unit_terms(theta)
+        lower = self._factor(units, theta)
         if lower is None:
             return -math.inf, np.zeros_like(vector)
         solved, _ = lapack.dpotrs(lower, self.values, lower=1)
         density = self._log_density(vector, lower, float(self.values @ solved))
         inverse, _ = lapack.dpotri(lower, lower=1, overwrite_c=1)
         prior = (self.prior_mean - vector) / self.prior_spread**2
-        return density, prior + self._likelihood_gradient(theta, terms, solved, inverse)
+        return density, prior + self._likelihood_gradient(theta, units, solved, inverse)
 
-    def _factor(self, terms: list[FloatArray], theta: FloatArray) -> FloatArray | None:
+    def _unit_terms(self, theta: FloatArray) -> list[FloatArray]:
+        units = []
+        for term, rows in enumerate(self.form.term_rows):
+            decay = self.form.decays(theta)[rows]
+            key, remembered = decay.tobytes(), self._memory.get(term)
+            if remembered is None or remembered[0] != key:
+                self._memory[term] = remembered = key, unit_term(self.pairs[rows], decay)
+            units.append(remembered[1])
+        return units
+
+    def _factor(self, units: list[FloatArray], theta: FloatArray) -> FloatArray | None:
         n = len(self.values)
+        gram = units[0] * theta[0]
+        if len(units) > 1:
+            gram += units[1] * theta[1]
         buffer = np.zeros(n * n)
-        buffer[self.places] = sum_of_terms(terms)
+        buffer[self.places] = gram
         buffer[:: n + 1] = self.form.scales(theta).sum() + theta[-1]
         lower, failed = lapack.dpotrf(buffer.reshape(n, n, order="F"), lower=1, clean=0, overwrite_a=1)
         return None if failed else lower
@@ -88,15 +104,15 @@ class LogPosterior:
         return density if math.isfinite(density) else -math.inf
 
     def _likelihood_gradient(
-        self, theta: FloatArray, terms: list[FloatArray], solved: FloatArray, inverse: FloatArray
+        self, theta: FloatArray, units: list[FloatArray], solved: FloatArray, inverse: FloatArray
     ) -> FloatArray:
         # Each off-diagonal pair stands for two entries of the symmetric trace, hence no factor ½ on `pairwise`.
         column, row = np.divmod(self.places, len(self.values))
         pairwise = solved[row] * solved[column] - inverse.ravel(order="F")[self.places]
         diagonal = 0.5 * (solved @ solved - np.trace(inverse))
         gradient = np.empty_like(theta)
-        for index, (term, rows) in enumerate(zip(terms, self.form.term_rows, strict=True)):
-            pairwise_term = pairwise * term
+        for index, (unit, rows) in enumerate(zip(units, self.form.term_rows, strict=True)):
+            pairwise_term = pairwise * unit * theta[index]
             gradient[index] = pairwise_term.sum() + diagonal * theta[index]
             self.form.decays(gradient)[rows] = self.form.decays(theta)[rows] * -(self.pairs[rows] @ pairwise_term)
         gradient[-1] = diagonal * theta[-1]

@@ -28,6 +28,8 @@ def hallucinate(posterior: Posterior, cross_features: FloatArray, features: Floa
     The result expects cross features with known + q rows, the pending ones last; it can be hallucinated on again.
     """
     known, pending = cross_features.shape[1:]
+    if pending == 0:
+        return posterior, Repairs()
     samples = len(posterior.vectors)
     whitened = posterior.whitener @ ensemble_kernel(cross_features, posterior.vectors, posterior.form)  # B
     covariance = posterior.covariance(cross_features, features)

@@ -90,7 +90,7 @@ def checked_values(values: object, n: int | None = None) -> FloatArray:
 
 def warp_values(values: FloatArray, warp: Warp = Warp.RANK) -> WarpedValues:
     """Warp and standardise values (n,); any n >= 1, with ties, also all equal."""
-    values = checked_values(values)
+    values, warp = checked_values(values), Warp(warp)
     if warp is Warp.RANK:
         return _ranked(values)
     sign = 1.0 if values[0] > 0 else -1.0
