@@ -1,0 +1,104 @@
+"""The GP posterior of Section 2.1, for an ensemble of hyper-parameter samples: condition once, predict many.
+
+μ_n(x) = kᵀ(K + η²I)⁻¹Y,   κ_n(x, x') = κ(x, x') - kᵀ(K + η²I)⁻¹k'
+
+With A the whitener, AᵀA = (K + η²I)⁻¹, a prediction is two matrix products and no solve, batched over samples.
+Arrays have one leading axis for the s samples. "Known points" are the n observed ones, and, after ``pending.py``, the
+pending ones behind them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from nasbot.gp.hyperparameters import FloatArray, KernelForm
+from nasbot.gp.kernel import ensemble_kernel
+from nasbot.gp.repair import Repairs, factorise, floored
+
+# Kernel values in memory at once when predicting: 4 million doubles are 32 MB, whatever the number of candidates.
+CHUNK = 4_000_000
+
+
+class Prediction(NamedTuple):
+    """What each sample believes of the latent objective at m points, in standardised units."""
+
+    mean: FloatArray  # (s, m)
+    variance: FloatArray  # (s, m), above zero
+    repairs: Repairs
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """An ensemble conditioned on observations."""
+
+    form: KernelForm
+    vectors: FloatArray  # (s, hyper-parameters), logs
+    whitener: FloatArray  # (s, known, known)
+    weights: FloatArray  # (s, known): (K + η²I)⁻¹Y, zero for hallucinated points
+    leave_one_out: Prediction  # (s, n) of each observation's value, noise included, from all others
+
+    @property
+    def n_known(self) -> int:
+        """Rows that cross distances must have: observed points, then pending ones."""
+        return int(self.weights.shape[1])
+
+    @property
+    def prior_variance(self) -> FloatArray:
+        """κ(x, x) (s,) of each sample: the sum of its scales."""
+        return np.asarray(np.exp(self.form.scales(self.vectors)).sum(axis=1))
+
+    @property
+    def noise_variance(self) -> FloatArray:
+        """η² (s,) of each sample."""
+        return np.asarray(np.exp(self.vectors[:, -1]))
+
+    def predict(self, cross_features: FloatArray) -> Prediction:
+        """Mean and variance at m points, from their features (features, known, m)."""
+        m = cross_features.shape[2]
+        mean, variance = np.empty((len(self.vectors), m)), np.empty((len(self.vectors), m))
+        step = max(1, CHUNK // max(1, len(self.vectors) * self.n_known))
+        for start in range(0, m, step):
+            part = slice(start, start + step)
+            cross_gram = ensemble_kernel(cross_features[:, :, part], self.vectors, self.form)
+            mean[:, part] = (self.weights[:, None, :] @ cross_gram)[:, 0, :]
+            whitened = self.whitener @ cross_gram
+            variance[:, part] = self.prior_variance[:, None] - np.einsum("skm,skm->sm", whitened, whitened)
+        variance, repairs = floored(variance, self.prior_variance[:, None])
+        return Prediction(mean, variance, repairs)
+
+    def covariance(self, cross_features: FloatArray, features: FloatArray) -> FloatArray:
+        """Posterior covariance (s, m, m) at m points, from features (features, known, m) and (features, m, m).
+
+        As the formula gives it: where the kernel is indefinite it need not be positive semidefinite.
+        """
+        whitened = self.whitener @ ensemble_kernel(cross_features, self.vectors, self.form)
+        prior = ensemble_kernel(features, self.vectors, self.form)
+        return np.asarray(prior - whitened.transpose(0, 2, 1) @ whitened)
+
+
+def condition(
+    features: FloatArray, values: FloatArray, vectors: FloatArray, form: KernelForm
+) -> tuple[Posterior, Repairs]:
+    """The ensemble with log vectors (s, h) given values (n,) at points with features (features, n, n)."""
+    samples, n = len(vectors), len(values)
+    whitener, weights = np.empty((samples, n, n)), np.empty((samples, n))
+    left_out_mean, left_out_variance = np.empty((samples, n)), np.empty((samples, n))
+    repairs = Repairs()
+    for s, vector in enumerate(vectors):
+        theta = np.exp(vector)
+        gram = ensemble_kernel(features, vector[None], form)[0]
+        factor = factorise(gram, theta[-1], form.scales(theta).sum())
+        whitener[s], repairs = factor.whitener, repairs + factor.repairs
+        weights[s] = factor.whitener.T @ (factor.whitener @ values)
+        # Q = (K + η²I)⁻¹ in full, with the directions that clipping took out of predictions: noise explains those.
+        precision, solved = (factor.whitener**2).sum(axis=0), weights[s]
+        if factor.unexplained is not None:
+            precision = precision + (factor.unexplained**2).sum(axis=0)
+            solved = solved + factor.unexplained.T @ (factor.unexplained @ values)
+        # Rasmussen and Williams, eq. 5.12: μ₋ᵢ = yᵢ - [Qy]ᵢ/Qᵢᵢ, σ²₋ᵢ = 1/Qᵢᵢ.
+        left_out_mean[s], left_out_variance[s] = values - solved / precision, 1.0 / precision
+    leave_one_out = Prediction(left_out_mean, left_out_variance, Repairs())
+    return Posterior(form, vectors, whitener, weights, leave_one_out), repairs

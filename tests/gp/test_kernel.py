@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nasbot.gp.distances import DistanceScaling, kernel_form
+from nasbot.gp.hyperparameters import Hyperparameters, KernelForm, Prior
+from nasbot.gp.kernel import ensemble_kernel, otmann_kernel
+from tests.gp.problems import THETA, problem
+
+
+def test_kernel_is_equation_7_entry_by_entry():
+    _, d, d_bar, _ = problem(5)
+    gram = otmann_kernel(d, d_bar, THETA, distance_power=1.5, normalised_power=2.0)
+    for i in range(5):
+        for j in range(5):
+            near = sum(beta * d[w, i, j] ** 1.5 for w, beta in enumerate(THETA.decay))
+            near_bar = sum(beta * d_bar[w, i, j] ** 2 for w, beta in enumerate(THETA.normalised_decay))
+            expected = THETA.scale * np.exp(-near) + THETA.normalised_scale * np.exp(-near_bar)
+            assert gram[i, j] == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("p", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("kinds", ["both", "d", "d_bar"])
+def test_fast_kernel_on_features_is_the_formula_on_distances(p, kinds):
+    _, d, d_bar, _ = problem(7)
+    d, d_bar = (d if kinds != "d_bar" else None), (d_bar if kinds != "d" else None)
+    form = kernel_form(d, d_bar, p, 1.0)
+    scaling = DistanceScaling.of(d, d_bar, form)
+    vectors = Prior().mean(form) + np.random.default_rng(3).standard_normal((3, form.n_hyperparameters))
+    fast = ensemble_kernel(scaling.features(d, d_bar)[:, :, :4], vectors, form)
+    assert fast.shape == (3, 7, 4)
+    for s, vector in enumerate(vectors):
+        theta = scaling.in_distance_units(Hyperparameters.from_log(vector, form))
+        slow = otmann_kernel(d, d_bar, theta, distance_power=p)[:, :4]
+        np.testing.assert_allclose(fast[s], slow, rtol=1e-10)
+
+
+def test_only_one_kind_of_distance_is_the_ablation_of_the_paper():
+    _, d, d_bar, _ = problem(4)
+    alone = otmann_kernel(d, None, THETA) + otmann_kernel(None, d_bar, THETA)
+    np.testing.assert_allclose(alone, otmann_kernel(d, d_bar, THETA), rtol=1e-14)
+
+
+def test_the_papers_kernel_has_eleven_hyperparameters():
+    assert KernelForm().n_hyperparameters == 11
+    assert KernelForm(n_normalised_weights=0).n_hyperparameters == 6
+
+
+@given(st.integers(0, 3), st.integers(0, 3), st.integers(0, 2**32 - 1))
+def test_log_vectors_and_names_are_two_forms_of_one_thing(n_weights, n_normalised_weights, seed):
+    if n_weights + n_normalised_weights == 0:
+        with pytest.raises(ValueError, match="at least one distance"):
+            KernelForm(n_weights=0, n_normalised_weights=0)
+        return
+    form = KernelForm(n_weights=n_weights, n_normalised_weights=n_normalised_weights)
+    vector = np.random.default_rng(seed).normal(0.0, 3.0, form.n_hyperparameters)
+    theta = Hyperparameters.from_log(vector, form)
+    np.testing.assert_allclose(theta.to_log(), vector, rtol=1e-12, atol=1e-12)
+    assert len(theta.decay) == n_weights
+    assert (theta.scale > 0.0) == (n_weights > 0)
+    assert (theta.normalised_scale > 0.0) == (n_normalised_weights > 0)
+
+
+@pytest.mark.parametrize("power", [0.0, -1.0, np.inf, np.nan])
+def test_powers_must_be_positive_and_finite(power):
+    with pytest.raises(ValueError, match="normalised_power must be positive"):
+        KernelForm(normalised_power=power)
+
+
+def test_prior_median_splits_the_variance_and_reaches_one_over_e_at_the_typical_distance():
+    form = KernelForm()
+    gram = ensemble_kernel(np.ones((8, 1, 1)), Prior().mean(form)[None], form)
+    assert gram[0, 0, 0] == pytest.approx(np.exp(-1.0))
+    assert np.exp(form.scales(Prior().mean(form))).sum() == pytest.approx(1.0)
+    assert Prior().spread(form).shape == (11,)
