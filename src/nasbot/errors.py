@@ -95,3 +95,29 @@ class SolverError(NasbotError, RuntimeError):
     """The transport solver did not reach a proven optimum; its result was thrown away."""
 
     exit_code = 7
+
+
+class StudyError(NasbotError, RuntimeError):
+    """A study was asked for what it cannot do now: told twice, driven twice, resumed with other settings."""
+
+    exit_code = 8
+
+
+class ExhaustedError(StudyError):
+    """A searcher finds no network in its space that is not evaluated, pending or known to fail."""
+
+
+class FailingError(StudyError):
+    """Too many trials in a row failed; what was learned is stored, and the message says how they failed."""
+
+
+class StorageError(NasbotError, RuntimeError):
+    """A study's file is damaged, not a study, or of a version that this nasbot does not read."""
+
+    exit_code = 9
+
+
+class RefusedError(NasbotError, RuntimeError):
+    """For objectives to raise: this network is not worth starting (too large, say). The trial fails as refused."""
+
+    exit_code = 10
