@@ -1,0 +1,161 @@
+"""The tree-structured kernel of Jenatton et al. (2017), as the paper's Appendix C.1 used it: for chains only.
+
+A chain of n processing layers is a path from the root of a tree to depth n; the parameters of layer l sit at the node of
+depth l and are shared by all chains that reach it. Two chains covary through what they share:
+
+    k(x, x') = Σ_{l <= min(n, n')} amplitude * agreement(x_l, x'_l)  +  depth_amplitude * exp(-|n - n'| / depth_scale)
+
+with agreement = label_agreement^[labels differ] * exp(-|log2 units - log2 units'| / units_scale). The amplitude of a node is
+divided by the typical number of layers, so that the prior variance of a typical chain is about one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+from scipy.optimize import minimize
+
+from nasbot.architecture import Architecture
+
+Floats = NDArray[np.float64]
+
+# log of amplitude, units_scale, label_disagreement (= -log agreement), depth_amplitude, depth_scale, noise variance
+PRIOR_MEAN = np.log([1.0, 2.0, 0.7, 0.3, 5.0, 0.05])
+PRIOR_SPREAD = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.5])
+JITTER = 1e-8
+MAX_STEPS = 20
+
+
+def is_chain(arch: Architecture) -> bool:
+    """Whether every layer has at most one parent and one child."""
+    return len(arch.edges) == len(arch.layers) - 1 and all(len(parents) <= 1 for parents in arch.parents)
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """Chains as arrays padded to one depth: label numbers (-1 beyond the end) and log2 units, both (m, depth)."""
+
+    labels: NDArray[np.int64]
+    log_units: Floats
+
+    @classmethod
+    def of(cls, archs: Sequence[Architecture], depth: int) -> Chains:
+        """The processing layers of each chain, in order; those beyond ``depth`` are cut off."""
+        labels = np.full((len(archs), depth), -1, np.int64)
+        log_units = np.zeros((len(archs), depth))
+        for i, arch in enumerate(archs):
+            for place, u in enumerate(arch.processing_layers[:depth]):
+                layer = arch.layers[u]
+                labels[i, place] = arch.vocabulary.index[layer.label] * 2 + (layer.stride == 2)
+                log_units[i, place] = np.log2(layer.units) if layer.units else 0.0
+        return cls(labels, log_units)
+
+    @cached_property
+    def depths(self) -> Floats:
+        """Number of processing layers of each."""
+        return (self.labels >= 0).sum(axis=1).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Everything about two sets of chains that the kernel needs whatever its hyper-parameters."""
+
+    shared: NDArray[np.bool_]  # (n, m, depth): both chains have this layer
+    labels_differ: NDArray[np.bool_]
+    units_gap: Floats
+    depth_gap: Floats  # (n, m)
+    typical_depth: float
+
+    @classmethod
+    def of(cls, a: Chains, b: Chains, typical_depth: float) -> Comparison:
+        """Layer by layer."""
+        shared = (a.labels[:, None] >= 0) & (b.labels[None] >= 0)
+        return cls(
+            shared,
+            a.labels[:, None] != b.labels[None],
+            np.abs(a.log_units[:, None] - b.log_units[None]),
+            np.abs(a.depths[:, None] - b.depths[None]),
+            typical_depth,
+        )
+
+    def kernel(self, theta: Floats) -> Floats:
+        """The formula at the head of this file, (n, m)."""
+        amplitude, units_scale, label_disagreement, depth_amplitude, depth_scale, _ = np.exp(theta)
+        agreement = np.exp(-label_disagreement * self.labels_differ - self.units_gap / units_scale)
+        along_the_path = (agreement * self.shared).sum(axis=-1) * (amplitude / self.typical_depth)
+        values: Floats = along_the_path + depth_amplitude * np.exp(-self.depth_gap / depth_scale)
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class TreeBelief:
+    """A Gaussian process over chains with hyper-parameters at their posterior mode."""
+
+    chains: Chains
+    theta: Floats
+    typical_depth: float
+    lower: Floats
+    weights: Floats
+
+    @classmethod
+    def fit(cls, archs: Sequence[Architecture], values: Floats, depth: int) -> TreeBelief:
+        """Condition on standardised ``values`` of the chains; a pure function of its arguments."""
+        chains = Chains.of(archs, depth)
+        typical_depth = max(1.0, float(np.median(chains.depths)))
+        comparison = Comparison.of(chains, chains, typical_depth)
+
+        def loss(theta: Floats) -> float:
+            return -_log_posterior(comparison, values, theta)
+
+        found = minimize(loss, PRIOR_MEAN, method="L-BFGS-B", options={"maxiter": MAX_STEPS, "ftol": 1e-3})
+        theta = found.x if found.fun <= loss(PRIOR_MEAN) else PRIOR_MEAN
+        lower, _ = cho_factor(_gram(comparison, theta), lower=True)
+        return cls(chains, theta, typical_depth, np.tril(lower), cho_solve((lower, True), values))
+
+    def predict(self, archs: Sequence[Architecture]) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of the objective at other chains."""
+        chains = Chains.of(archs, self.chains.labels.shape[1])
+        cross = Comparison.of(self.chains, chains, self.typical_depth).kernel(self.theta)
+        amplitude, depth_amplitude = np.exp(self.theta[[0, 3]])
+        prior = amplitude * chains.depths / self.typical_depth + depth_amplitude
+        whitened = solve_triangular(self.lower, cross, lower=True)
+        variance = np.maximum(prior - (whitened**2).sum(axis=0), 1e-10 * prior)
+        return cross.T @ self.weights, np.sqrt(variance)
+
+    def hallucinated(self, archs: Sequence[Architecture]) -> TreeBelief:
+        """The belief that also knows these pending chains, at the values it expects of them."""
+        if not archs:
+            return self
+        mean, _ = self.predict(archs)
+        depth = self.chains.labels.shape[1]
+        pending = Chains.of(archs, depth)
+        chains = Chains(
+            np.concatenate([self.chains.labels, pending.labels]),
+            np.concatenate([self.chains.log_units, pending.log_units]),
+        )
+        comparison = Comparison.of(chains, chains, self.typical_depth)
+        gram = _gram(comparison, self.theta)
+        lower, _ = cho_factor(gram, lower=True)
+        known = self.lower @ (self.lower.T @ self.weights)
+        weights = cho_solve((lower, True), np.concatenate([known, mean]))
+        return TreeBelief(chains, self.theta, self.typical_depth, np.tril(lower), weights)
+
+
+def _gram(comparison: Comparison, theta: Floats) -> Floats:
+    gram = comparison.kernel(theta)
+    gram[np.diag_indices_from(gram)] += np.exp(theta[-1]) + JITTER
+    return gram
+
+
+def _log_posterior(comparison: Comparison, values: Floats, theta: Floats) -> float:
+    try:
+        lower, _ = cho_factor(_gram(comparison, theta), lower=True)
+    except LinAlgError:  # cannot happen in exact arithmetic: the kernel is a sum of products of valid ones
+        return -1e12
+    fit = -0.5 * float(values @ cho_solve((lower, True), values)) - float(np.log(np.diagonal(lower)).sum())
+    return fit - 0.5 * float((((theta - PRIOR_MEAN) / PRIOR_SPREAD) ** 2).sum())
