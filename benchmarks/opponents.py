@@ -1,8 +1,9 @@
-"""What a user could assemble from POT instead: the ``ot.emd2`` loop, and its bare solver with costs for free.
+"""What a user could assemble from POT instead: a loop over ``ot.emd2``, and its bare solver with costs for free.
 
-Fair to both sides: masses, labels and path lengths of each network are at hand; label and structural costs are built
-once for a pair and shared by its structural weights. Masses are normalised: with raw ones of about 1e7 ``emd_c``
-returns "infeasible, cost 0" now and then, so its result code is looked at as well.
+Fair to both sides: masses, labels and path lengths of each network are at hand. The loop asks for one distance at a
+time, by network, network and structural weight; ``shared`` is the loop of a careful user, who builds label and
+structural costs once for a pair. Masses are normalised: with raw ones of about 1e7 ``emd_c`` returns "infeasible,
+cost 0" now and then, so its result code is looked at as well.
 """
 
 from __future__ import annotations
@@ -67,12 +68,16 @@ def problems(a: Prepared, b: Prepared, table: Floats, weights: Sequence[float]) 
         yield Problem(supply, demand, cost, total)
 
 
-def emd2_loop(a: Sequence[Prepared], b: Sequence[Prepared], table: Floats, weights: Sequence[float]) -> Floats:
+def emd2_loop(
+    a: Sequence[Prepared], b: Sequence[Prepared], table: Floats, weights: Sequence[float], *, shared: bool
+) -> Floats:
     """d (weights, n, m) by numpy and ``ot.emd2``."""
+    groups = [tuple(weights)] if shared else [(nu,) for nu in weights]
     d = np.empty((len(weights), len(a), len(b)))
     for i, first in enumerate(a):
         for j, second in enumerate(b):
-            for k, problem in enumerate(problems(first, second, table, weights)):
+            built = (problem for group in groups for problem in problems(first, second, table, group))
+            for k, problem in enumerate(built):
                 d[k, i, j] = problem.total * ot.emd2(problem.supply, problem.demand, problem.cost)
     return d
 

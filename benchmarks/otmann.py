@@ -10,27 +10,33 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from statistics import median
 from typing import Any
 
 import numpy as np
 
 from benchmarks.bars import Bar
-from benchmarks.opponents import emd2_loop, emd_c_loop, prepared, problems
+from benchmarks.opponents import Floats, emd2_loop, emd_c_loop, prepared, problems
 from nasbot.architecture import Architecture
 from nasbot.otmann import Otmann
 from nasbot.testing.networks import random_architecture
 
 KINDS = ("mlp-reg", "cnn")
 SIZES = (8, 16, 30, 60)
-N_SIDE = {8: 30, 16: 30, 30: 24, 60: 14}  # networks on each side against POT
-N_THREADED = {8: 500, 16: 300, 30: 150, 60: 70}  # and for two threads against one: some tenths of a second of work
+N_SIDE = {8: 30, 16: 24, 30: 16, 60: 12}  # networks on each side against POT
+N_THREADED = {8: 400, 16: 200, 30: 100, 60: 50}  # and for two threads against one: some tenths of a second of work
 EMD2_BARS = {8: (400, 250), 16: (180, 100), 30: (80, 45), 60: (40, 25)}
 EMD_C_BAR = (20, 12)
 THREADS_BAR = 1.7
 STEP_SECONDS = 3.0
 AGREEMENT = 1e-6  # relative to the total mass; POT's own tolerance is coarser than ours
 MIN_SECONDS = 0.05  # shorter measurements are repeated and averaged
+
+HEADINGS = (
+    ";;ours;ours;emd2;emd2;emd_c;emd2 /;shared /;emd_c /;one;two;one /;largest",
+    "kind;layers;packed;objects;loop;shared;alone;ours;ours;ours;thread;threads;two;error",
+)
 
 
 @dataclass(frozen=True)
@@ -43,8 +49,10 @@ class Row:
     ours: float
     ours_from_objects: float
     emd2: float
+    emd2_shared: float
     emd_c: float
     emd2_ratio: float
+    emd2_shared_ratio: float
     emd_c_ratio: float
     one_thread: float
     two_threads: float
@@ -72,41 +80,72 @@ def seconds_of(work: Callable[[], object], clock: Callable[[], float] = time.pro
     return (clock() - start) / n
 
 
+class Contest:
+    """The same pairs of networks, ready for every contestant."""
+
+    def __init__(self, kind: str, n_layers: int) -> None:
+        self.otmann = Otmann()
+        self.n = N_SIDE[n_layers]
+        self.a, self.b = (networks(kind, n_layers, self.n, seed=seed) for seed in (1, 2))
+        self.packed = self.otmann.pack(self.a), self.otmann.pack(self.b)
+        self.first, self.second = ([prepared(arch) for arch in archs] for archs in (self.a, self.b))
+        self.table = self.otmann.rules.penalties_for(self.a[0].vocabulary).matrix
+        weights = self.otmann.structural_weights
+        self.given = [p for x in self.first for y in self.second for p in problems(x, y, self.table, weights)]
+
+    def ours(self) -> Floats:
+        """d (weights, n, m), from packed networks."""
+        return self.otmann.cross(*self.packed, threads=1).d
+
+    def emd2(self, *, shared: bool) -> Floats:
+        """The same by the loop over ``ot.emd2``."""
+        return emd2_loop(self.first, self.second, self.table, self.otmann.structural_weights, shared=shared)
+
+    def emd_c(self) -> Floats:
+        """The same by POT's bare solver, its costs given."""
+        return emd_c_loop(self.given).reshape(self.n, self.n, -1).transpose(2, 0, 1)
+
+    def seconds(self) -> dict[str, float]:
+        """One repetition: CPU seconds of each contestant, one after the other."""
+        copies = fresh(self.a), fresh(self.b)  # a network remembers what was computed, so these are used once
+        return {
+            "ours": seconds_of(self.ours),
+            "objects": _once(partial(self.otmann.cross, *copies, threads=1)),
+            "emd2": seconds_of(partial(self.emd2, shared=False)),
+            "shared": seconds_of(partial(self.emd2, shared=True)),
+            "emd_c": seconds_of(self.emd_c),
+        }
+
+    def largest_difference(self) -> float:
+        """Between ours and either of POT's, relative to the total mass of the pair."""
+        ours, others = self.ours(), (self.emd2(shared=True), self.emd_c())
+        total = np.array([[x.total + y.total for y in self.second] for x in self.first])
+        return float(max(np.max(np.abs(other - ours) / total) for other in others))
+
+
 def compare(kind: str, n_layers: int, repetitions: int) -> Row:
     """One row of the table."""
-    otmann = Otmann()
-    weights, n = otmann.structural_weights, N_SIDE[n_layers]
-    a, b = networks(kind, n_layers, n, seed=1), networks(kind, n_layers, n, seed=2)
-    packed_a, packed_b = otmann.pack(a), otmann.pack(b)
-    table = otmann.rules.penalties_for(a[0].vocabulary).matrix
-    first, second = [prepared(arch) for arch in a], [prepared(arch) for arch in b]
-    given = [problem for x in first for y in second for problem in problems(x, y, table, weights)]
-    times: dict[str, list[float]] = {name: [] for name in ("ours", "objects", "emd2", "emd_c")}
-    for _ in range(repetitions):
-        copies_a, copies_b = fresh(a), fresh(b)  # a network may remember what was computed, so each is used once
-        times["ours"].append(seconds_of(lambda: otmann.cross(packed_a, packed_b, threads=1)))
-        times["objects"].append(_once(lambda a=copies_a, b=copies_b: otmann.cross(a, b, threads=1)))  # type: ignore[misc]
-        times["emd2"].append(seconds_of(lambda: emd2_loop(first, second, table, weights)))
-        times["emd_c"].append(seconds_of(lambda: emd_c_loop(given)))
+    contest = Contest(kind, n_layers)
+    measured = [contest.seconds() for _ in range(repetitions)]
+    times = {name: [seconds[name] for seconds in measured] for name in measured[0]}
+    micro = {name: 1e6 * median(values) / contest.n**2 for name, values in times.items()}
     one, two = _threads(kind, n_layers, repetitions)
-    micro = {name: 1e6 * median(values) / n**2 for name, values in times.items()}
-    ours = otmann.cross(packed_a, packed_b, threads=1).d
-    others = emd2_loop(first, second, table, weights), emd_c_loop(given).reshape(n, n, -1).transpose(2, 0, 1)
-    total = np.array([[x.total + y.total for y in second] for x in first])
     return Row(
         kind=kind,
         n_layers=n_layers,
-        n_pairs=n**2,
+        n_pairs=contest.n**2,
         ours=micro["ours"],
         ours_from_objects=micro["objects"],
         emd2=micro["emd2"],
+        emd2_shared=micro["shared"],
         emd_c=micro["emd_c"],
         emd2_ratio=_median_ratio(times["emd2"], times["ours"]),
+        emd2_shared_ratio=_median_ratio(times["shared"], times["ours"]),
         emd_c_ratio=_median_ratio(times["emd_c"], times["ours"]),
         one_thread=median(one),
         two_threads=median(two),
         threads_ratio=_median_ratio(one, two),
-        largest_difference=float(max(np.max(np.abs(other - ours) / total) for other in others)),
+        largest_difference=contest.largest_difference(),
     )
 
 
@@ -123,9 +162,8 @@ def _threads(kind: str, n_layers: int, repetitions: int) -> tuple[list[float], l
     times: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(repetitions):
         for threads, found in times.items():
-            found.append(
-                1e6 * seconds_of(lambda t=threads: otmann.cross(packed, packed, threads=t), time.perf_counter) / n**2  # type: ignore[misc]
-            )
+            work = partial(otmann.cross, packed, packed, threads=threads)
+            found.append(1e6 * seconds_of(work, time.perf_counter) / n**2)
     return times[1], times[2]
 
 
@@ -139,7 +177,7 @@ def step_seconds(kind: str, repetitions: int) -> float:
     otmann, seconds = Otmann(), []
     for _ in range(repetitions):
         a, b = fresh(new), fresh(known)
-        seconds.append(_once(lambda a=a, b=b: otmann.cross(a, b)))  # type: ignore[misc]
+        seconds.append(_once(partial(otmann.cross, a, b)))
     return median(seconds)
 
 
@@ -149,21 +187,25 @@ def run(repetitions: int) -> tuple[dict[str, Any], list[Bar]]:
     for kind in KINDS:  # compiled before anything is timed
         otmann.cross(networks(kind, 8, 2, seed=0), networks(kind, 8, 2, seed=0), threads=2)
     print(f"microseconds per pair, structural weights {', '.join(f'{nu:g}' for nu in otmann.structural_weights)}")
-    print(f"{'':14}{'ours':>9}{'from':>10}{'emd2':>10}{'emd_c':>9}{'emd2 /':>9}{'emd_c /':>9}", end="")
-    print(f"{'one':>9}{'two':>9}{'one /':>7}{'largest':>10}")
-    print(f"{'layers':14}{'packed':>9}{'objects':>10}{'loop':>10}{'alone':>9}{'ours':>9}{'ours':>9}", end="")
-    print(f"{'thread':>9}{'threads':>9}{'two':>7}{'differ.':>10}")
+    for line in HEADINGS:
+        print("".join(f"{heading:>9}" for heading in line.split(";")))
     rows = []
     for kind in KINDS:
         for n_layers in SIZES:
             row = compare(kind, n_layers, repetitions)
             rows.append(row)
-            print(f"{row.kind:9}{row.n_layers:5}{row.ours:9.2f}{row.ours_from_objects:10.2f}{row.emd2:10.1f}", end="")
-            print(f"{row.emd_c:9.1f}{row.emd2_ratio:9.0f}{row.emd_c_ratio:9.1f}{row.one_thread:9.2f}", end="")
-            print(f"{row.two_threads:9.2f}{row.threads_ratio:7.2f}{row.largest_difference:10.1e}", flush=True)
+            print(_line(row), flush=True)
     steps = {kind: step_seconds(kind, min(repetitions, 3)) for kind in KINDS}
     print()
     return {"rows": [asdict(row) for row in rows], "step_seconds": steps}, _bars(rows, steps)
+
+
+def _line(row: Row) -> str:
+    times = (row.ours, row.ours_from_objects, row.emd2, row.emd2_shared, row.emd_c)
+    ratios = (row.emd2_ratio, row.emd2_shared_ratio, row.emd_c_ratio)
+    text = f"{row.kind:>9}{row.n_layers:9}" + "".join(f"{value:9.2f}" for value in times)
+    text += "".join(f"{value:9.1f}" for value in ratios)
+    return f"{text}{row.one_thread:9.2f}{row.two_threads:9.2f}{row.threads_ratio:9.2f}{row.largest_difference:9.0e}"
 
 
 def _bars(rows: Sequence[Row], steps: dict[str, float]) -> list[Bar]:
