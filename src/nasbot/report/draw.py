@@ -114,7 +114,7 @@ def short_number(value: float) -> str:
     for size, suffix in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if value >= size:
             return f"{value / size:.4g}" + suffix if value < 1e15 else f"{value:.3g}"
-    return f"{value:,.0f}" if value >= 1000 or value == round(value) else f"{value:.3g}"
+    return f"{value:,.0f}" if value >= 999.5 or value == round(value) else f"{value:.3g}"
 
 
 def box_width(texts: Sequence[LayerText]) -> float:
