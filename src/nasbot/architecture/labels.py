@@ -124,6 +124,17 @@ class Vocabulary:
         return {label.name: i for i, label in enumerate(self.labels)}
 
     @cached_property
+    def rows(self) -> Mapping[str, tuple[Role, bool, tuple[int, ...], int, bool, bool]]:
+        """The part of each label that the validity of a network depends on, as plain tuples: quick to look up.
+
+        Role, takes units, strides, shrinks, takes images, emits images.
+        """
+        return {
+            x.name: (x.role, x.takes_units, x.strides, x.shrinks, x.takes is Signal.IMAGE, x.emits is Signal.IMAGE)
+            for x in self.labels
+        }
+
+    @cached_property
     def groups(self) -> tuple[str, ...]:
         """The groups that path lengths are counted over, in order of first mention."""
         return tuple(dict.fromkeys(label.group for label in self.labels if label.group is not None))
