@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from nasbot.architecture import Architecture, Label, LabelPenalties, Layer, Role, Signal, Vocabulary
 from nasbot.architecture.blocks import blocked_cnn, blocked_mlp, chain, residual_cnn, vgg_like
 from nasbot.architecture.resources import resources
-from nasbot.errors import OptionError
+from nasbot.errors import OptionError, VocabularyError
 from nasbot.testing.networks import random_architecture
 
 ACTIVATIONS = {
@@ -162,14 +162,15 @@ def test_pools_pass_the_channels_of_all_parents_on():
 def test_a_label_without_units_convolves_the_channels_it_receives():
     labels = (
         Label(name="in", role=Role.INPUT, emits=Signal.IMAGE),
-        Label(name="sep", kernel_size=3, takes=Signal.IMAGE, emits=Signal.IMAGE),
+        Label(name="sep", kernel_size=3, width_factor=2, takes=Signal.IMAGE, emits=Signal.IMAGE),
         Label(name="mix", takes_units=True, takes=Signal.IMAGE, emits=Signal.IMAGE),
         Label(name="out", role=Role.OUTPUT, takes=Signal.IMAGE),
     )
     cells = Vocabulary("cells", labels, LabelPenalties.from_pairs([label.name for label in labels], {}))
     cost = resources(chain(cells, [Layer("sep"), Layer("mix", 10)]), (6, 4, 4))
-    assert [part.parameters for part in cost.layers] == [0, 9 * 36 + 12, 7 * 10, 0]
-    assert cost.layers[2].flops == 2 * 6 * 10 * 16
+    assert [part.parameters for part in cost.layers] == [0, 9 * 36 + 12, 13 * 10, 0]
+    assert cost.layers[2].flops == 2 * 12 * 10 * 16
+    assert cost.layers[1].activation_bytes == 4 * (6 + 2 * 6) * 16
     assert cost.layers[3].shape == (10, 4, 4)
 
 
@@ -235,6 +236,13 @@ def test_input_shape_of_a_cnn(shape):
 def test_n_outputs(n_outputs):
     with pytest.raises(OptionError, match="n_outputs: expected a whole number >= 1, got"):
         resources(chain("mlp-reg", []), (3,), n_outputs)
+
+
+@pytest.mark.parametrize("field", ["kernel_size", "n_convolutions", "width_factor"])
+@pytest.mark.parametrize("value", [0, -3, 1.5, True])
+def test_labels_whose_resources_could_not_be_counted(field, value):
+    with pytest.raises(VocabularyError, match=f"label x: {field} must be a whole number >= 1, got {value!r}"):
+        Label(name="x", **{field: value})
 
 
 def test_absurd_sizes_are_counted_not_built():

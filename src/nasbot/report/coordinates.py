@@ -60,9 +60,7 @@ def _links_across_trunks(graph: LayeredGraph, order: Order) -> set[Link]:
     return forbidden
 
 
-def _aligned(
-    graph: LayeredGraph, ranks: Order, near: Neighbours, back: Neighbours, forbidden: set[Link]
-) -> list[int]:
+def _aligned(graph: LayeredGraph, ranks: Order, near: Neighbours, back: Neighbours, forbidden: set[Link]) -> list[int]:
     """For each node the block it belongs to, named by its first node; blocks do not cross.
 
     ``near`` are a node's neighbours on the rank before its own, ``back`` those on the rank after.
@@ -87,6 +85,7 @@ def _preferred(
 
     A layer and a bend only where neither has one of its own kind to align with: trunks start and end beside chains.
     """
+
     def same_kind(a: int, b: int) -> bool:
         return graph.is_bend(a) == graph.is_bend(b)
 

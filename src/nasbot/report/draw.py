@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nasbot.architecture import Architecture, Role, Vocabulary
 from nasbot.report.layout import Box, Layout, Piece, Point, Route, layout
 from nasbot.report.render import svg, write_scene
@@ -62,7 +65,7 @@ def to_svg(arch: Architecture, *, title: str | None = None, masses: bool = True)
 
 def network_scene(arch: Architecture, *, title: str | None = None, masses: bool = True) -> Scene:
     """The drawing as shapes."""
-    texts = layer_texts(arch, masses=masses)
+    texts = layer_texts(arch, arch.masses if masses else None)
     plan = layout([(box_width(texts), BOX_HEIGHT)] * len(texts), arch.edges)
     title = (title or "")[:MAX_TITLE]
     heading = TITLE_SIZE + 12 if title else 0.0
@@ -91,10 +94,10 @@ class LayerText:
     mass: str
 
 
-def layer_texts(arch: Architecture, *, masses: bool = True) -> list[LayerText]:
+def layer_texts(arch: Architecture, masses: NDArray[np.float64] | None) -> list[LayerText]:
     """What each layer's box says."""
     return [
-        LayerText(str(u), _name(arch, u), f"({short_number(float(arch.masses[u]))})" if masses else "")
+        LayerText(str(u), _name(arch, u), "" if masses is None else f"({short_number(float(masses[u]))})")
         for u in range(len(arch.layers))
     ]
 
@@ -111,7 +114,7 @@ def short_number(value: float) -> str:
     for size, suffix in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if value >= size:
             return f"{value / size:.4g}" + suffix if value < 1e15 else f"{value:.3g}"
-    return f"{value:,.0f}" if value >= 1000 or value == round(value) else f"{value:.3g}"
+    return f"{value:,.0f}" if value >= 999.5 or value == round(value) else f"{value:.3g}"
 
 
 def box_width(texts: Sequence[LayerText]) -> float:
@@ -216,5 +219,3 @@ def _direction(route: Route) -> Point:
     from_x, from_y = next(point for point in reversed(points) if point != (x, y))
     length = ((x - from_x) ** 2 + (y - from_y) ** 2) ** 0.5
     return (x - from_x) / length, (y - from_y) / length
-
-

@@ -122,13 +122,14 @@ def _ports(graph: LayeredGraph, x: Sequence[float], boxes: Sequence[Box]) -> dic
     for v, arrivals in incoming.items():
         arrivals.sort()
         gap = min(PORT_GAP, (boxes[v].width - 8) / len(arrivals))
-        middle = _middle_place([start - x[v] for start, _ in arrivals], gap)
+        reach = (boxes[v].width - 8) / 2 / gap  # how many gaps from the middle of the box to its corners
+        middle = _middle_place([start - x[v] for start, _ in arrivals], gap, reach)
         for i, (_, edge) in enumerate(arrivals):
             ports[edge] = x[v] + (i - middle) * gap
     return ports
 
 
-def _middle_place(offsets: Sequence[float], gap: float) -> float:
+def _middle_place(offsets: Sequence[float], gap: float, reach: float) -> float:
     """Which of the arriving edges, in order, ends at the middle of the box (half: none does, two end beside it).
 
     An edge from straight above keeps to the middle, so that chains stay straight. No port is further out than the box.
@@ -138,9 +139,7 @@ def _middle_place(offsets: Sequence[float], gap: float) -> float:
         return 0.0
     nearest = min(range(n), key=lambda i: abs(offsets[i]))
     wanted = nearest if abs(offsets[nearest]) < gap else sum(offset < 0 for offset in offsets) - 0.5
-    # With n gaps of room, ports at most half the box away from the middle.
-    leeway = n / 2 if n * gap < 4 * PORT_GAP else 0.5
-    return min(max(wanted, (n - 1) / 2 - leeway), (n - 1) / 2 + leeway)
+    return min(max(wanted, n - 1 - reach), reach)
 
 
 def _route(
@@ -174,7 +173,7 @@ def _swing(a: Point, b: Point) -> Piece:
 # -- one column -------------------------------------------------------------------------------------------------------
 
 
-def column_layout(sizes: Sequence[Size], edges: Iterable[Edge], *, side: Side = "left") -> Layout:
+def column_layout(sizes: Sequence[Size], edges: Iterable[Edge], *, side: Side = "left", gap: float = ROW_GAP) -> Layout:
     """Layers in one column in their given order, skips in lanes at one side; each lane carries one layer's output."""
     pairs = sorted(edges)
     widest = max(width for width, _ in sizes)
@@ -185,7 +184,7 @@ def column_layout(sizes: Sequence[Size], edges: Iterable[Edge], *, side: Side = 
     y = 0.0
     for width, height in sizes:
         boxes.append(Box(left + (widest - width) / 2, y, width, height))
-        y += height + ROW_GAP
+        y += height + gap
     ports = _side_ports(boxes, pairs, lanes)
     routes = []
     for u, v in pairs:
@@ -195,7 +194,7 @@ def column_layout(sizes: Sequence[Size], edges: Iterable[Edge], *, side: Side = 
             reach = FIRST_LANE + LANE_GAP * lanes[u]
             lane_x = left - reach if side == "left" else widest + reach
             routes.append(_sideways(boxes, (u, v), lane_x, ports[u, v], side))
-    return Layout(tuple(boxes), tuple(routes), widest + margin, y - ROW_GAP)
+    return Layout(tuple(boxes), tuple(routes), widest + margin, y - gap)
 
 
 def _lanes(edges: Iterable[Edge]) -> dict[int, int]:

@@ -115,5 +115,3 @@ def _places(order: Order, n_nodes: int) -> list[int]:
         for i, node in enumerate(nodes):
             place[node] = i
     return place
-
-

@@ -196,4 +196,3 @@ def _paint_text(axes: Axes, shape: Text) -> None:
         parse_math=False,  # a label may contain dollars
         usetex=False,
     )
-

@@ -91,6 +91,7 @@ def polygon(points: Sequence[Point], fill: str, opacity: float = 1.0) -> Path:
 
 def shifted(plan: Layout, dx: float, dy: float) -> Layout:
     """The same layout elsewhere on the canvas; width and height stay those of the layout itself."""
+
     def moved(point: Point) -> Point:
         return point[0] + dx, point[1] + dy
 

@@ -3,8 +3,8 @@
 Brandes and Köpf average four placings, which leaves some edges a few points off the vertical. Here blocks (nodes that
 straight links hold together) slide, one at a time, to where the sum of their links' sideways reaches is least, as far
 as their neighbours on the ranks let them; blocks that meet in line grow together. The sum never grows and the room
-between neighbours is kept, so this can only improve a placing. Links that are still a few points off are then snapped straight
-where there is room, at the cost of longer ones: a slight slant looks like a mistake, a long swing does not.
+between neighbours is kept, so this can only improve a placing. Links that are still a few points off are then snapped
+straight where there is room, at the cost of longer ones: a slight slant looks like a mistake, a long swing does not.
 """
 
 from __future__ import annotations

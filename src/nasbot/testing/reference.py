@@ -118,14 +118,12 @@ def reference_masses(arch: Architecture, mass_rules: MassRules | None = None) ->
         for u, incoming in enumerate(_incoming(arch))
         if labels[u].role is Role.PROCESSING
     }
-    share = rules.nonprocessing_mass * sum(computation.values())
+    share = max(rules.nonprocessing_mass * sum(computation.values()), rules.nonprocessing_floor)
     n_decisions = sum(label.role is Role.DECISION for label in labels)
     masses = []
     for u, label in enumerate(labels):
-        share = (
-            rules.nonprocessing_mass * sum(computation.values()) / (n_decisions if label.role is Role.DECISION else 1)
-        )
-        masses.append(computation[u] if u in computation else max(share, rules.nonprocessing_floor))
+        given = share / n_decisions if label.role is Role.DECISION else share
+        masses.append(computation.get(u, given))
     return np.array(masses, dtype=np.float64)
 
 
