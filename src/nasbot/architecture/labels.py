@@ -60,6 +60,7 @@ class Label:
     kernel_size: int | None = None  # of each convolution; None: dense where the label takes units
     n_convolutions: int = 1
     width_factor: int = 1  # channels really leaving per unit (crelu 2); masses count units, as the paper does
+    joins_skips: bool = False  # a skip to a smaller image goes through layers of this label (App. B.2: avg-pool)
 
     def __post_init__(self) -> None:
         if not self.name or len(self.name) > MAX_NAME_LENGTH or not self.name.isprintable():
