@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbot.architecture._quick_check import quick_check
 from nasbot.architecture.labels import Role, Signal, Vocabulary
 from nasbot.architecture.vocabularies import vocabulary_of
 from nasbot.errors import InvalidArchitectureError, Violation
@@ -60,8 +61,18 @@ class Architecture:
     def __init__(self, kind: str | Vocabulary, layers: Iterable[Layer], edges: Iterable[Edge]) -> None:
         vocabulary = vocabulary_of(kind)
         given = tuple(layers)
-        pairs = frozenset((u, v) for u, v in edges)
+        pairs: frozenset[Edge] = frozenset(map(tuple, edges))  # type: ignore[arg-type]  # quicker than unpacking each
         _raise_if_any(_shape_violations(given, pairs))
+        if (checked := quick_check(vocabulary, given, pairs, MAX_UNITS)) is not None:
+            # The names of the cached properties below: what the check found out need not be found out again.
+            vars(self).update(vocabulary=vocabulary, layers=given, edges=pairs, **checked._asdict())
+        else:
+            self._check_at_length(vocabulary, given, pairs)
+        for rule in vocabulary.rules:
+            _raise_if_any(rule(self))
+
+    def _check_at_length(self, vocabulary: Vocabulary, given: tuple[Layer, ...], pairs: frozenset[Edge]) -> None:
+        """Fill in what was left out and check rule by rule, each on the strength of those before it."""
         _raise_if_any(_label_violations(vocabulary, given))
         _raise_if_any(_numbering_violations(len(given), pairs))
         _raise_if_any(_order_violations(len(given), pairs))
@@ -71,8 +82,6 @@ class Architecture:
         _raise_if_any(_connection_violations(self))
         _raise_if_any(_decision_violations(self))
         _raise_if_any(_signal_violations(self))
-        for rule in vocabulary.rules:
-            _raise_if_any(rule(self))
 
     @classmethod
     def in_any_order(cls, kind: str | Vocabulary, layers: Iterable[Layer], edges: Iterable[Edge]) -> Architecture:
@@ -83,6 +92,25 @@ class Architecture:
         order = _topological_order(len(given), pairs)
         position = {u: i for i, u in enumerate(order)}
         return cls(kind, (given[u] for u in order), ((position[u], position[v]) for u, v in pairs))
+
+    def with_units(self, units: Mapping[int, int]) -> Architecture:
+        """The same network with these units in these layers.
+
+        Raises as the constructor does, and costs a fifth of it: nothing that units have no part in is checked again.
+        """
+        layers, by_name = list(self.layers), self.vocabulary.by_name
+        for u, n_units in units.items():
+            label = by_name[layers[u].label]
+            layers[u] = Layer(label.name, n_units, layers[u].stride)
+            if not label.takes_units or type(n_units) is not int or not 1 <= n_units <= MAX_UNITS:
+                return Architecture(self.vocabulary, layers, self.edges)
+        changed = object.__new__(Architecture)
+        for shared in ("vocabulary", "edges", "parents", "children", "downsampling"):
+            vars(changed)[shared] = getattr(self, shared)
+        vars(changed)["layers"] = tuple(layers)
+        for rule in self.vocabulary.rules:
+            _raise_if_any(rule(changed))
+        return changed
 
     # -- identity ------------------------------------------------------------------------------------------------
 
@@ -108,10 +136,16 @@ class Architecture:
             return False
         if self.layers == other.layers and self.edges == other.edges:
             return True
-        return len(self.edges) == len(other.edges) and self.fingerprint == other.fingerprint
+        return hash(self) == hash(other) and self.fingerprint == other.fingerprint
 
     def __hash__(self) -> int:
-        return hash(self.fingerprint)
+        return self._numbering_free_hash
+
+    @cached_property
+    def _numbering_free_hash(self) -> int:
+        from nasbot.architecture.canonical import numbering_free_hash
+
+        return numbering_free_hash(self)
 
     # -- structure -----------------------------------------------------------------------------------------------
 
@@ -130,6 +164,13 @@ class Architecture:
         """For each layer the layers it feeds, ascending."""
         return _neighbours(len(self.layers), self.edges)
 
+    @cached_property
+    def downsampling(self) -> tuple[int | None, ...]:
+        """For each layer the factor by which the image leaving it is smaller than the input; None: it is a vector."""
+        from nasbot.architecture.image_size import downsampling
+
+        return downsampling(self)
+
     def role(self, u: int) -> Role:
         """Whether layer u is the input, a processing layer, a decision layer or the output."""
         return self.vocabulary[self.layers[u].label].role
@@ -137,12 +178,16 @@ class Architecture:
     @cached_property
     def decision_layers(self) -> tuple[int, ...]:
         """Indices of the layers whose outputs are averaged."""
-        return tuple(u for u in range(len(self.layers)) if self.role(u) is Role.DECISION)
+        return self._layers_of_role(Role.DECISION)
 
     @cached_property
     def processing_layers(self) -> tuple[int, ...]:
         """Indices of all layers but the input, the output and the decision layers."""
-        return tuple(u for u in range(len(self.layers)) if self.role(u) is Role.PROCESSING)
+        return self._layers_of_role(Role.PROCESSING)
+
+    def _layers_of_role(self, role: Role) -> tuple[int, ...]:
+        by_name = self.vocabulary.by_name
+        return tuple([u for u, layer in enumerate(self.layers) if by_name[layer.label].role is role])
 
     # -- quantities of Section 3, computed once, when first asked for ------------------------------------------------
 

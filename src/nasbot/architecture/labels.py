@@ -60,6 +60,7 @@ class Label:
     kernel_size: int | None = None  # of each convolution; None: dense where the label takes units
     n_convolutions: int = 1
     width_factor: int = 1  # channels really leaving per unit (crelu 2); masses count units, as the paper does
+    joins_skips: bool = False  # a skip to a smaller image goes through layers of this label (App. B.2: avg-pool)
 
     def __post_init__(self) -> None:
         if not self.name or len(self.name) > MAX_NAME_LENGTH or not self.name.isprintable():
@@ -126,6 +127,17 @@ class Vocabulary:
     def index(self) -> Mapping[str, int]:
         """The position of each label in ``labels`` and in the penalties."""
         return {label.name: i for i, label in enumerate(self.labels)}
+
+    @cached_property
+    def rows(self) -> Mapping[str, tuple[Role, bool, tuple[int, ...], int, bool, bool]]:
+        """The part of each label that the validity of a network depends on, as plain tuples: quick to look up.
+
+        Role, takes units, strides, shrinks, takes images, emits images.
+        """
+        return {
+            x.name: (x.role, x.takes_units, x.strides, x.shrinks, x.takes is Signal.IMAGE, x.emits is Signal.IMAGE)
+            for x in self.labels
+        }
 
     @cached_property
     def groups(self) -> tuple[str, ...]:

@@ -81,8 +81,9 @@ def _cnn() -> Vocabulary:
             may_follow_input=False,
             family="pool",
             group="pool",
+            joins_skips=joins_skips,
         )
-        for name in ("max-pool", "avg-pool")
+        for name, joins_skips in (("max-pool", False), ("avg-pool", True))
     ]
     # App. A.3, "Other details": a unit of a convolution is an image, a unit of fc a scalar; hence the 0.1.
     fc = Label(

@@ -1,0 +1,124 @@
+"""The quick check of a layer graph against the long one, and the quick hash against the fingerprint."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nasbot.architecture import (
+    Architecture,
+    Label,
+    LabelPenalties,
+    Layer,
+    Role,
+    Signal,
+    Vocabulary,
+    vocabulary_of,
+)
+from nasbot.architecture._quick_check import quick_check
+from nasbot.architecture.graph import MAX_UNITS
+from nasbot.errors import InvalidArchitectureError
+from nasbot.testing.networks import random_architecture, relabelled
+
+
+def cell_vocabulary():
+    """Images from end to end, no decision labels, an output that concatenates: unlike the built-in kinds."""
+    images = {"takes": Signal.IMAGE, "emits": Signal.IMAGE}
+    labels = (
+        Label(name="in", role=Role.INPUT, emits=Signal.IMAGE),
+        Label(name="out", role=Role.OUTPUT, takes=Signal.IMAGE),
+        Label(name="conv", takes_units=True, strides=(1, 2), **images),
+        Label(name="identity", fixed_mass=1.0, **images),
+        Label(name="pool", shrinks=2, may_follow_input=False, **images),
+    )
+    return Vocabulary("cell", labels, LabelPenalties.from_pairs(tuple(label.name for label in labels), {}))
+
+
+KINDS = ("mlp-reg", "mlp-class", "cnn", cell_vocabulary())
+
+
+def network(kind, rng, least, most):
+    """A random network; drawn again where open ends of different image sizes met at the output of a cell."""
+    while True:
+        try:
+            return random_architecture(kind, rng=rng, n_layers=int(rng.integers(least, most)))
+        except InvalidArchitectureError:
+            assert isinstance(kind, Vocabulary)
+
+
+def spoilt(arch, rng):
+    """Layers and edges of the network after one or two blind changes, many of which break a rule."""
+    layers, edges = list(arch.layers), sorted(arch.edges)
+    names = [*arch.vocabulary.by_name, "unheard-of"]
+    for _ in range(rng.integers(1, 3)):
+        u, v = sorted(int(x) for x in rng.choice(len(layers), 2, replace=False))
+        match rng.integers(7):
+            case 0:
+                layers[u] = replace(layers[u], label=names[rng.integers(len(names))])
+            case 1:
+                layers[u] = Layer(layers[u].label, (None, 0, 1, 64, MAX_UNITS, MAX_UNITS + 1, 2.0)[rng.integers(7)])
+            case 2:
+                layers[u] = replace(layers[u], stride=(None, 1, 2, 3, True)[rng.integers(5)])
+            case 3 | 4:
+                edges.append((u, v))
+            case 5:
+                edges.pop(rng.integers(len(edges)))
+            case _:
+                edges.append(((v, u), (u, u), (-1, v), (u, len(layers)), (u, np.int64(v)))[rng.integers(5)])
+    return tuple(layers), frozenset(edges)
+
+
+def passes_at_length(vocabulary, layers, edges):
+    blank = object.__new__(Architecture)
+    try:
+        blank._check_at_length(vocabulary, layers, edges)
+    except InvalidArchitectureError:
+        return None
+    return blank
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_both_checks_agree(kind):
+    rng = np.random.default_rng(0)
+    verdicts = {True: 0, False: 0}
+    vocabulary = vocabulary_of(kind)
+    for _ in range(1500):
+        arch = network(kind, rng, 4, 16)
+        layers, edges = spoilt(arch, rng)
+        quick = quick_check(vocabulary, layers, edges, MAX_UNITS)
+        long = passes_at_length(vocabulary, layers, edges)
+        verdicts[long is not None] += 1
+        if quick is not None:
+            assert long is not None, (layers, edges)
+            assert long.layers == layers
+            assert (long.parents, long.children, long.downsampling) == quick
+        elif long is not None:
+            assert long.layers != layers, "refused, though nothing was left out and nothing is wrong"
+    assert min(verdicts.values()) > 200, verdicts
+
+
+def test_a_bad_edge_is_still_a_bad_edge():
+    layers = (Layer("ip"), Layer("relu", 8), Layer("linear"), Layer("op"))
+    assert Architecture("mlp-reg", layers, ([0, 1], [1, 2], [2, 3])).edges == {(0, 1), (1, 2), (2, 3)}
+    with pytest.raises(ValueError, match="unpack"):
+        Architecture("mlp-reg", layers, ((0, 1, 2), (1, 2), (2, 3)))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_hash_does_not_depend_on_the_numbering_and_tells_networks_apart(kind):
+    rng = np.random.default_rng(1)
+    networks = [network(kind, rng, 5, 30) for _ in range(300)]
+    for arch in networks:
+        other = relabelled(arch, rng=rng)
+        assert hash(other) == hash(arch)
+        assert other == arch
+    assert len({hash(arch) for arch in networks}) == len({arch.fingerprint for arch in networks})
+
+
+def test_networks_of_equal_hash_are_told_apart_by_their_fingerprints():
+    rng = np.random.default_rng(2)
+    a, b = (random_architecture("cnn", rng=rng, n_layers=12) for _ in range(2))
+    for arch in (a, b):
+        vars(arch)["_numbering_free_hash"] = 0
+    assert a != b
+    assert len({a, b}) == 2
