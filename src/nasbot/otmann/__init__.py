@@ -3,7 +3,7 @@
 from nasbot.otmann.distances import Distances, Otmann, cross, distance, pairwise
 from nasbot.otmann.matching import MatchedPair, Matching, explain
 from nasbot.otmann.packing import PackedNetworks
-from nasbot.otmann.pairwise_distances import PairwiseDistances
+from nasbot.otmann.pairwise_distances import NetworkDistance, PairwiseDistances
 from nasbot.otmann.presets import PRESETS, RuleSet
 from nasbot.otmann.transport import Transport, solve_transport
 
@@ -12,6 +12,7 @@ __all__ = [
     "Distances",
     "MatchedPair",
     "Matching",
+    "NetworkDistance",
     "Otmann",
     "PackedNetworks",
     "PairwiseDistances",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,32 +15,52 @@ from nasbot.otmann.distances import Distances, Otmann
 Floats = NDArray[np.float64]
 
 
+class NetworkDistance(Protocol):
+    """What a table, or a search, needs of a distance: Otmann is one, a user's own may be another.
+
+    ``d`` and ``d_bar`` are finite, >= 0, symmetric, and of shape (weights, n, m). What ``pack`` returns is handed to the
+    other two and to nobody else; they also take plain sequences of networks.
+    """
+
+    def pack(self, archs: Sequence[Architecture]) -> Any:
+        """Networks in the form in which comparing them is quick."""
+        ...
+
+    def cross(self, a: Any, b: Any) -> Distances:
+        """Between each of ``a`` and each of ``b``."""
+        ...
+
+    def pairwise(self, archs: Any) -> Distances:
+        """Between each two of ``archs``."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class PairwiseDistances:
     """All networks so far and the distances between each two. ``extended`` solves only the pairs that are new."""
 
-    otmann: Otmann
+    distance: NetworkDistance
     networks: tuple[Architecture, ...]
     distances: Distances
 
     @classmethod
-    def of(cls, networks: Sequence[Architecture], otmann: Otmann | None = None) -> PairwiseDistances:
-        """The table of these networks, by default under the paper's rules and weights."""
-        otmann = otmann or Otmann()
-        return cls(otmann, tuple(networks), otmann.pairwise(networks))
+    def of(cls, networks: Sequence[Architecture], distance: NetworkDistance | None = None) -> PairwiseDistances:
+        """The table of these networks, by default under OTMANN with the paper's rules and weights."""
+        distance = distance or Otmann()
+        return cls(distance, tuple(networks), distance.pairwise(networks))
 
     def extended(self, arrivals: Sequence[Architecture]) -> PairwiseDistances:
         """The table with these networks behind the others."""
         if not arrivals:
             return self
-        arrived = self.otmann.pack(arrivals)
-        between = self.otmann.cross(self.networks, arrived)
-        among = self.otmann.pairwise(arrived)
+        arrived = self.distance.pack(arrivals)
+        between = self.distance.cross(self.networks, arrived)
+        among = self.distance.pairwise(arrived)
         return PairwiseDistances(
-            self.otmann,
+            self.distance,
             (*self.networks, *arrivals),
             Distances(
-                self.otmann.structural_weights,
+                self.distances.structural_weights,
                 _bordered(self.distances.d, between.d, among.d),
                 _bordered(self.distances.d_bar, between.d_bar, among.d_bar),
             ),

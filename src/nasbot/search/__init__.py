@@ -1,5 +1,21 @@
 """What to evaluate next: searchers, all stateless functions of a history."""
 
 from nasbot.search.base import Explains, Proposal, Searcher
+from nasbot.search.evolution_search import EvolutionSearch
+from nasbot.search.nasbot import NASBOT, Acquisition, Effect, KernelTerms, Maximiser
+from nasbot.search.random_search import RandomSearch
+from nasbot.search.treebo import TreeBO
 
-__all__ = ["Explains", "Proposal", "Searcher"]
+__all__ = [
+    "NASBOT",
+    "Acquisition",
+    "Effect",
+    "EvolutionSearch",
+    "Explains",
+    "KernelTerms",
+    "Maximiser",
+    "Proposal",
+    "RandomSearch",
+    "Searcher",
+    "TreeBO",
+]

@@ -1,0 +1,169 @@
+"""Looking for the network of highest utility (Appendix B.2), always in batches: utilities of many networks at once.
+
+``by_evolution`` is the paper's way: selection and mutation from the initial pool, n_EA evaluations of the acquisition in
+all. ``by_evolution_and_climbing``, the default, also starts from the best networks evaluated, and then climbs over
+one-step edits of the best it found; deciding is cheap here, so it may look at more networks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbot.architecture import Architecture
+from nasbot.evolution import Edit, Evolution, MutationOperator, Step, mutation_schedule, sample_edits
+
+Floats = NDArray[np.float64]
+Utility = Callable[[Sequence[Architecture]], Floats]
+
+CLIMBERS = 3  # networks from which climbing starts, of those evaluated and of those found by evolution each
+EDITS_PER_STEP = 16  # one-step edits looked at around each climber before it moves
+
+
+@dataclass(frozen=True)
+class Found:
+    """A network not yet known, its utility, and how it came about: from ``origin`` by ``steps``."""
+
+    arch: Architecture
+    utility: float
+    origin: Architecture
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """The best network found, and how many utilities it took; ``by_phase`` is the best after each phase."""
+
+    best: Found | None
+    n_evaluations: int
+    by_phase: tuple[tuple[str, float], ...]
+
+
+class _Candidates:
+    """All networks looked at in one maximisation; knows which may be proposed."""
+
+    def __init__(self, utility: Utility, seen: Collection[str]) -> None:
+        self._utility, self._seen = utility, seen
+        self.found: dict[Architecture, Found] = {}
+        self.n_evaluations = 0
+
+    def look_at(self, origins: Iterable[tuple[Architecture, Architecture, tuple[Step, ...]]]) -> Floats:
+        """Utilities of (network, its parent, steps from it) and remember them with their whole lineage."""
+        entries = list(origins)
+        utilities = self._utility([arch for arch, _, _ in entries])
+        self.n_evaluations += len(entries)
+        for (arch, parent, steps), value in zip(entries, utilities, strict=True):
+            earlier = self.found.get(parent)
+            origin, before = (earlier.origin, earlier.steps) if earlier else (parent, ())
+            self.found[arch] = Found(arch, float(value), origin, (*before, *steps))
+        return utilities
+
+    def proposable(self) -> list[Found]:
+        """What may be proposed, the best first; of equals the one looked at first."""
+        new = (found for found in self.found.values() if found.utility > -math.inf)
+        unseen = (found for found in new if found.arch.fingerprint not in self._seen)
+        return sorted(unseen, key=lambda found: -found.utility)
+
+
+def by_evolution(
+    utility: Utility,
+    operator: MutationOperator,
+    population: Sequence[Architecture],
+    *,
+    seen: Collection[str],
+    n_evaluations: int,
+    rng: np.random.Generator,
+) -> Maximum:
+    """The paper's evolution from ``population``; ``seen`` are fingerprints that must not be proposed."""
+    candidates = _Candidates(utility, seen)
+    _evolve(candidates, operator, population, n_evaluations, rng)
+    best = next(iter(candidates.proposable()), None)
+    return Maximum(best, candidates.n_evaluations, _phases(("evolution", best)))
+
+
+def by_evolution_and_climbing(
+    utility: Utility,
+    operator: MutationOperator,
+    population: Sequence[Architecture],
+    *,
+    incumbents: Sequence[Architecture],
+    seen: Collection[str],
+    n_evaluations: int,
+    rng: np.random.Generator,
+) -> Maximum:
+    """Evolution from pool and incumbents, then as many evaluations again spent on climbing from the best of both."""
+    candidates = _Candidates(utility, seen)
+    _evolve(candidates, operator, tuple(dict.fromkeys((*incumbents, *population))), n_evaluations, rng)
+    after_evolution = next(iter(candidates.proposable()), None)
+    starts = [*incumbents[:CLIMBERS], *(found.arch for found in candidates.proposable()[:CLIMBERS])]
+    _climb(candidates, operator, tuple(dict.fromkeys(starts)), n_evaluations, rng)
+    best = next(iter(candidates.proposable()), None)
+    return Maximum(best, candidates.n_evaluations, _phases(("evolution", after_evolution), ("climbing", best)))
+
+
+def _phases(*phases: tuple[str, Found | None]) -> tuple[tuple[str, float], ...]:
+    return tuple((name, found.utility) for name, found in phases if found is not None)
+
+
+def _evolve(
+    candidates: _Candidates,
+    operator: MutationOperator,
+    population: Sequence[Architecture],
+    n_evaluations: int,
+    rng: np.random.Generator,
+) -> None:
+    evolution = Evolution(operator, population)
+    evolution.tell(population, candidates.look_at((arch, arch, ()) for arch in population))
+    left = n_evaluations
+    while left > 0:
+        mutations = evolution.ask(min(left, mutation_schedule(n_evaluations)), rng=rng)
+        if not mutations:
+            return
+        utilities = candidates.look_at((m.arch, m.parent, m.steps) for m in mutations)
+        evolution.tell([m.arch for m in mutations], utilities)
+        left -= len(mutations)
+
+
+def _climb(
+    candidates: _Candidates,
+    operator: MutationOperator,
+    starts: Sequence[Architecture],
+    n_evaluations: int,
+    rng: np.random.Generator,
+) -> None:
+    """Every climber moves to the best of a sample of its one-step edits while that is better; all in one batch."""
+    climbers = list(starts)
+    left = n_evaluations
+    while climbers and left > 0:
+        edits: list[tuple[Architecture, Edit]] = []
+        taken = set(candidates.found)
+        for climber in climbers:
+            for edit in sample_edits(climber, operator.space, EDITS_PER_STEP, rng=rng, modifiers=operator.modifiers):
+                if edit.arch not in taken:
+                    taken.add(edit.arch)
+                    edits.append((climber, edit))
+        edits = edits[:left]
+        if not edits:
+            return
+        candidates.look_at(
+            (edit.arch, climber, (Step(edit.modifier, edit.description),)) for climber, edit in edits
+        )
+        left -= len(edits)
+        climbers = _moved(candidates, climbers, edits)
+
+
+def _moved(
+    candidates: _Candidates, climbers: Sequence[Architecture], edits: Sequence[tuple[Architecture, Edit]]
+) -> list[Architecture]:
+    """Each climber's best edit where that beats it; climbers that cannot move drop out."""
+    moved = []
+    for climber in climbers:
+        around = [candidates.found[edit.arch] for at, edit in edits if at is climber]
+        best = max(around, key=lambda found: found.utility, default=None)
+        if best is not None and best.utility > candidates.found[climber].utility:
+            moved.append(best.arch)
+    return list(dict.fromkeys(moved))

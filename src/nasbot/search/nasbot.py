@@ -1,0 +1,401 @@
+"""NASBOT, Section 4 of the paper: a belief on OTMANN distances, an acquisition, and evolution to maximise it.
+
+This is where distances, belief and evolution meet; it reads like the section:
+
+    distances between all networks known            otmann
+    posterior over hyper-parameters, and values     gp
+    pending networks are hallucinated               gp
+    acquisition over networks made by evolution     acquisition, evolution
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from time import perf_counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbot._typing import Json
+from nasbot.acquisition import (
+    Feasibility,
+    Maximum,
+    averaged,
+    by_evolution,
+    by_evolution_and_climbing,
+    expected_improvement,
+    log_averaged,
+    log_expected_improvement,
+    thompson,
+    uniform,
+    upper_confidence_bound,
+)
+from nasbot.architecture import Architecture, SearchSpace, initial_pool
+from nasbot.errors import ExhaustedError, OptionError
+from nasbot.evolution import MODIFIERS, MutationOperator, evaluation_schedule, one_step_edits
+from nasbot.gp import Belief, BeliefOptions, Prediction, fit_belief
+from nasbot.gp.kernel import ensemble_kernel
+from nasbot.otmann import NetworkDistance, Otmann
+from nasbot.search.base import Proposal
+from nasbot.search.memory import DistanceMemory
+from nasbot.trial import FailureCause, Failed, History, Trial
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Floats = NDArray[np.float64]
+
+N_INCUMBENTS = 10  # best evaluated networks from which the default maximiser also starts
+N_NEAREST = 5  # evaluated networks shown beside a prediction
+NO_FAULT_OF_THE_NETWORK = frozenset({FailureCause.KILLED})
+
+
+class Acquisition(StrEnum):
+    """What a network is worth evaluating for."""
+
+    LOG_EI = "log-ei"
+    EI = "ei"
+    UCB = "ucb"
+    THOMPSON = "thompson"
+    UNIFORM = "uniform"
+
+
+class Maximiser(StrEnum):
+    """How the acquisition is maximised."""
+
+    CLIMBING = "climbing"  # evolution from pool and incumbents, then hill climbing
+    PAPER = "paper"  # evolution from the pool, n_EA ~ sqrt(t) evaluations
+
+
+class KernelTerms(StrEnum):
+    """Which terms of eq. (7) are used; the paper's ablation leaves one out."""
+
+    BOTH = "both"
+    DISTANCE = "d"
+    NORMALISED = "d_bar"
+
+
+class Effect(NamedTuple):
+    """What is believed of one network: predicted value with an interval, EI and how near it is to what is known."""
+
+    arch: Architecture
+    change: str  # in words, empty for a network as it is
+    median: float  # in the objective's own units, as are lower and upper, the ends of the 90 % interval
+    lower: float
+    upper: float
+    mean: float  # in standardised units, in which the belief is Gaussian, as are sd and log_ei
+    sd: float
+    log_ei: float
+    nearest: tuple[tuple[int, float, float], ...]  # trial, d, d_bar of the nearest evaluated networks
+
+
+@dataclass(frozen=True, kw_only=True)
+class NASBOT:
+    """Bayesian optimisation over networks. ``propose`` is a pure function of history and generator."""
+
+    space: SearchSpace
+    pool: tuple[Architecture, ...] | None = None  # the initial pool of the space's kind by default
+    distance: NetworkDistance = field(default_factory=Otmann)
+    belief: BeliefOptions = field(default_factory=BeliefOptions)
+    acquisition: Acquisition = Acquisition.LOG_EI
+    maximiser: Maximiser = Maximiser.CLIMBING
+    kernel_terms: KernelTerms = KernelTerms.BOTH
+    modifiers: tuple[str, ...] = tuple(MODIFIERS)
+    name: str = "NASBOT"
+
+    def __post_init__(self) -> None:
+        for option, kind in (("acquisition", Acquisition), ("maximiser", Maximiser), ("kernel_terms", KernelTerms)):
+            try:
+                object.__setattr__(self, option, kind(getattr(self, option)))
+            except ValueError:
+                known = ", ".join(kind)
+                raise OptionError(f"{option}: expected one of {known}, got {getattr(self, option)!r}") from None
+        checked_pool(self.space, self.initial_pool())
+
+    def initial_pool(self) -> tuple[Architecture, ...]:
+        """The networks evaluated first, and from which evolution starts."""
+        return initial_pool(self.space.kind) if self.pool is None else self.pool
+
+    def settings(self) -> Mapping[str, Json]:
+        """Everything a proposal depends on besides space and history."""
+        return {
+            "searcher": self.name,
+            "distance": repr(self.distance),
+            "belief": repr(self.belief),
+            "acquisition": self.acquisition,
+            "maximiser": self.maximiser,
+            "kernel_terms": self.kernel_terms,
+            "modifiers": self.modifiers,
+            "pool": [arch.fingerprint for arch in self.initial_pool()],
+        }
+
+    @cached_property
+    def _memory(self) -> DistanceMemory:
+        return DistanceMemory(self.distance)
+
+    def propose(self, history: History, *, rng: np.random.Generator) -> Proposal:
+        """The network of highest utility among those evolution and climbing find."""
+        for_belief, for_utility, for_evolution = rng.spawn(3)
+        clock = _Stopwatch()
+        view = self._view(history, for_belief, clock)
+        with clock("maximising"):
+            maximum = self._maximise(history, view, for_utility, for_evolution, clock)
+        if maximum.best is None:
+            raise ExhaustedError(
+                f"no network of the space is left that is not evaluated, pending or failed; {len(history.seen)} are known"
+            )
+        found = maximum.best
+        origin = [trial.number for trial in history if trial.arch == found.origin][:1]
+        notes: dict[str, Json] = {
+            "searcher": self.name,
+            "utility": found.utility,
+            "parents": origin,
+            "modifiers": [step.modifier for step in found.steps],
+            "changes": [str(step) for step in found.steps],
+            "n_utilities": maximum.n_evaluations,
+            "utility_by_phase": dict(maximum.by_phase),
+            "seconds": clock.seconds,
+        }
+        return Proposal(found.arch, notes | self._predicted(view, found.arch))
+
+    # -- belief ------------------------------------------------------------------------------------------------------
+
+    def _view(self, history: History, rng: np.random.Generator, clock: _Stopwatch) -> _View | None:
+        """What is believed after this history; None while nothing has a value."""
+        networks, values = history.evaluated
+        if not networks:
+            return None
+        pending = tuple(trial.arch for trial in history.pending)
+        faulty = tuple(trial.arch for trial in history.failed if _is_its_own_fault(trial))
+        known = (*networks, *pending, *faulty)
+        n, m = len(networks), len(networks) + len(pending)
+        with clock("distances"):
+            d, d_bar = self._kept(*self._memory.between(known))
+        with clock("fitting"):
+            belief = fit_belief(_square(d, 0, n), _square(d_bar, 0, n), values, options=self.belief, rng=rng)
+            if pending:
+                among = _square(d, n, m), _square(d_bar, n, m)
+                belief = belief.hallucinate(_block(d, 0, n, n, m), _block(d_bar, 0, n, n, m), *among)
+            feasibility = None
+            if faulty:
+                decided = np.r_[0:n, m : len(known)]
+                feasibility = Feasibility.of(
+                    _correlation(belief, *(_chosen(x, decided) for x in (d, d_bar))), decided < n
+                )
+        return _View(known, n, m, self.distance.pack(known), belief, feasibility)
+
+    def _kept(self, d: Floats, d_bar: Floats) -> tuple[Floats | None, Floats | None]:
+        """The distances whose terms the kernel has."""
+        return (
+            None if self.kernel_terms is KernelTerms.NORMALISED else d,
+            None if self.kernel_terms is KernelTerms.DISTANCE else d_bar,
+        )
+
+    def _cross(self, view: _View, archs: Sequence[Architecture]) -> tuple[Floats | None, Floats | None]:
+        between = self.distance.cross(view.packed, self.distance.pack(archs))
+        return self._kept(between.d, between.d_bar)
+
+    # -- choice ------------------------------------------------------------------------------------------------------
+
+    def _maximise(
+        self,
+        history: History,
+        view: _View | None,
+        for_utility: np.random.Generator,
+        for_evolution: np.random.Generator,
+        clock: _Stopwatch,
+    ) -> Maximum:
+        def utility(archs: Sequence[Architecture]) -> Floats:
+            if view is None:
+                return uniform(np.zeros(len(archs)), rng=for_utility)
+            with clock("distances"):
+                d, d_bar = self._cross(view, archs)
+            prediction = view.belief.predict(_rows(d, view.n_known), _rows(d_bar, view.n_known))
+            values = self._utility(prediction, view, for_utility)
+            if view.feasibility is None:
+                return values
+            decided = np.r_[0 : view.n_evaluated, view.n_known : len(view.known)]
+            log_feasible = view.feasibility.log_probability(
+                _correlation(view.belief, *(None if x is None else x[:, decided] for x in (d, d_bar)))
+            )
+            return self._weighed(values, log_feasible)
+
+        operator = MutationOperator(self.space, self.modifiers)
+        step = max(1, len(history) - len(self.initial_pool()))
+        n_evaluations = evaluation_schedule(step)
+        if self.maximiser is Maximiser.PAPER:
+            return by_evolution(
+                utility,
+                operator,
+                self.initial_pool(),
+                seen=history.seen,
+                n_evaluations=n_evaluations,
+                rng=for_evolution,
+            )
+        ranked = sorted(history.completed, key=lambda trial: (-(trial.value or 0.0), trial.rank))
+        return by_evolution_and_climbing(
+            utility,
+            operator,
+            self.initial_pool(),
+            incumbents=[trial.arch for trial in ranked[:N_INCUMBENTS]],
+            seen=history.seen,
+            n_evaluations=n_evaluations,
+            rng=for_evolution,
+        )
+
+    def _utility(self, prediction: Prediction, view: _View, rng: np.random.Generator) -> Floats:
+        mean, sd = prediction.mean, np.sqrt(prediction.variance)
+        match self.acquisition:
+            case Acquisition.LOG_EI:
+                return log_averaged(log_expected_improvement(mean, sd, view.belief.best_value))
+            case Acquisition.EI:
+                return averaged(expected_improvement(mean, sd, view.belief.best_value))
+            case Acquisition.UCB:
+                return averaged(upper_confidence_bound(mean, sd, view.n_evaluated))
+            case Acquisition.THOMPSON:
+                return averaged(thompson(mean, sd, rng=rng))
+            case Acquisition.UNIFORM:
+                return uniform(mean[0], rng=rng)
+
+    def _weighed(self, values: Floats, log_feasible: Floats) -> Floats:
+        """Improvements count by their probability of happening at all; other utilities are lowered by as many sd."""
+        if self.acquisition is Acquisition.EI:
+            return values * np.exp(log_feasible)
+        return values + log_feasible
+
+    # -- what is believed --------------------------------------------------------------------------------------------
+
+    def explain(self, history: History, trial: Trial, *, rng: np.random.Generator) -> Effect:
+        """What is believed of the trial's network, given the history it was proposed from."""
+        return self.believed(history, [(trial.arch, "")], rng=rng)[0]
+
+    def what_if(self, history: History, *, rng: np.random.Generator) -> tuple[Effect, ...]:
+        """The predicted effect of every legal one-step edit of the best network so far, the most promising first."""
+        best = history.best
+        if best is None:
+            raise OptionError("what_if needs at least one evaluated network; the study has none yet")
+        edits = one_step_edits(best.arch, self.space, modifiers=self.modifiers)
+        effects = self.believed(history, [(e.arch, f"{e.modifier}: {e.description}") for e in edits], rng=rng)
+        return tuple(sorted(effects, key=lambda effect: -effect.median))
+
+    def believed(
+        self, history: History, networks: Sequence[tuple[Architecture, str]], *, rng: np.random.Generator
+    ) -> tuple[Effect, ...]:
+        """What is believed of any networks after this history."""
+        for_belief, _, _ = rng.spawn(3)
+        view = self._view(history, for_belief, _Stopwatch())
+        if view is None:
+            raise OptionError("nothing is believed yet: no network has been evaluated")
+        return tuple(self._effects(view, history, networks)) if networks else ()
+
+    def _effects(
+        self, view: _View, history: History, networks: Sequence[tuple[Architecture, str]]
+    ) -> Iterator[Effect]:
+        archs = [arch for arch, _ in networks]
+        between = self.distance.cross(view.packed, self.distance.pack(archs))
+        d, d_bar = self._kept(between.d, between.d_bar)
+        prediction = view.belief.predict(_rows(d, view.n_known), _rows(d_bar, view.n_known))
+        mean, sd = _moments(prediction)
+        log_ei = log_averaged(
+            log_expected_improvement(prediction.mean, np.sqrt(prediction.variance), view.belief.best_value)
+        )
+        lower, median, upper = view.belief.interval(prediction)
+        middle = between.d.shape[0] // 2
+        for i, (arch, change) in enumerate(networks):
+            order = np.argsort(between.d_bar[middle, : view.n_evaluated, i], kind="stable")[:N_NEAREST]
+            nearest = tuple(
+                (history.completed[j].number, float(between.d[middle, j, i]), float(between.d_bar[middle, j, i]))
+                for j in order
+            )
+            values = (float(x[i]) for x in (median, lower, upper, mean, sd, log_ei))
+            yield Effect(arch, change, *values, nearest)  # type: ignore[misc, arg-type]
+
+    def _predicted(self, view: _View | None, arch: Architecture) -> dict[str, Json]:
+        if view is None:
+            return {}
+        d, d_bar = self._cross(view, [arch])
+        prediction = view.belief.predict(_rows(d, view.n_known), _rows(d_bar, view.n_known))
+        mean, sd = _moments(prediction)
+        lower, median, upper = view.belief.interval(prediction)
+        return {
+            "mean": float(mean[0]),
+            "sd": float(sd[0]),
+            "predicted": {"median": float(median[0]), "lower": float(lower[0]), "upper": float(upper[0])},
+            "repairs": str(view.belief.repairs),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """One fitted belief and what is needed to ask it: evaluated networks first, then pending, then faulty ones."""
+
+    known: tuple[Architecture, ...]
+    n_evaluated: int
+    n_known: int  # evaluated and pending
+    packed: object
+    belief: Belief
+    feasibility: Feasibility | None
+
+
+class _Stopwatch:
+    """Seconds by purpose, for people to read; time inside an inner purpose counts there and not in the outer one."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {"distances": 0.0, "fitting": 0.0, "maximising": 0.0}
+        self._inner = [0.0]
+
+    @contextmanager
+    def __call__(self, purpose: str) -> Iterator[None]:
+        start = perf_counter()
+        self._inner.append(0.0)
+        yield
+        taken = perf_counter() - start
+        self.seconds[purpose] += taken - self._inner.pop()
+        self._inner[-1] += taken
+
+
+def checked_pool(space: SearchSpace, pool: Sequence[Architecture]) -> None:
+    """Raise unless the pool has a network and all of them lie in the space."""
+    if not pool:
+        raise OptionError("the initial pool must have at least one network")
+    for arch in pool:
+        space.check(arch)
+
+
+def _is_its_own_fault(trial: Trial) -> bool:
+    return isinstance(trial.outcome, Failed) and trial.outcome.cause not in NO_FAULT_OF_THE_NETWORK
+
+
+def _moments(prediction: Prediction) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of the mixture over hyper-parameter samples."""
+    mean = prediction.mean.mean(axis=0)
+    variance = (prediction.variance + prediction.mean**2).mean(axis=0) - mean**2
+    return mean, np.sqrt(np.maximum(variance, 0.0))
+
+
+def _correlation(belief: Belief, d: Floats | None, d_bar: Floats | None) -> Floats:
+    """The belief's kernel, averaged over its samples and scaled to 1 at distance 0."""
+    kernel = ensemble_kernel(belief.scaling.features(d, d_bar), belief.posterior.vectors, belief.scaling.form)
+    correlation: Floats = (kernel / belief.posterior.prior_variance[:, None, None]).mean(axis=0)
+    return correlation
+
+
+def _block(x: Floats | None, i: int, j: int, k: int, m: int) -> Floats | None:
+    return None if x is None else x[:, i:j, k:m]
+
+
+def _square(x: Floats | None, i: int, j: int) -> Floats | None:
+    return _block(x, i, j, i, j)
+
+
+def _rows(x: Floats | None, n: int) -> Floats | None:
+    return None if x is None else x[:, :n]
+
+
+def _chosen(x: Floats | None, at: NDArray[np.int64]) -> Floats | None:
+    return None if x is None else x[:, at[:, None], at[None, :]]
