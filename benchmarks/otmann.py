@@ -24,7 +24,7 @@ from nasbot.testing.networks import random_architecture
 
 KINDS = ("mlp-reg", "cnn")
 SIZES = (8, 16, 30, 60)
-N_SIDE = {8: 30, 16: 24, 30: 16, 60: 12}  # networks on each side against POT
+N_SIDE = {8: 24, 16: 20, 30: 12, 60: 10}  # networks on each side against POT
 N_THREADED = {8: 400, 16: 200, 30: 100, 60: 50}  # and for two threads against one: some tenths of a second of work
 EMD2_BARS = {8: (400, 250), 16: (180, 100), 30: (80, 45), 60: (40, 25)}
 EMD_C_BAR = (20, 12)
