@@ -87,7 +87,7 @@ def test_bad_values_are_refused_with_their_place(values, message):
         checked_values(values)
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e150])
+@pytest.mark.parametrize("scale", [1e-200, 1e-150, 1e150, 1e200])
 @pytest.mark.parametrize("warp", list(Warp))
 def test_units_do_not_matter(scale, warp):
     values = np.array([1.0, 4.0, 2.0, 8.0])
