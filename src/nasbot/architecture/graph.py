@@ -226,7 +226,7 @@ class Architecture:
         lines = [repr(self)]
         for u, layer in enumerate(self.layers):
             fed_by = ", ".join(str(p) for p in self.parents[u])
-            lines.append(f"{u:4d}  {layer!s:<18} " + (f"<- {fed_by}" if fed_by else "").rstrip())
+            lines.append((f"{u:4d}  {layer!s:<18} " + (f"<- {fed_by}" if fed_by else "")).rstrip())
         return "\n".join(lines)
 
 
@@ -300,7 +300,9 @@ def _label_violations(vocabulary: Vocabulary, layers: tuple[Layer, ...]) -> Iter
         label = by_name.get(layer.label)
         if label is None:
             known = ", ".join(by_name)
-            message = f"layer {u}: unknown label {str(layer.label)[:60]!r} in vocabulary {vocabulary.name}; known: {known}"
+            message = (
+                f"layer {u}: unknown label {str(layer.label)[:60]!r} in vocabulary {vocabulary.name}; known: {known}"
+            )
             yield Violation("label", message, u)
             continue
         units = layer.units
@@ -326,8 +328,8 @@ def _order_violations(n: int, edges: frozenset[Edge]) -> Iterator[Violation]:
     if backward := sorted(edge for edge in edges if edge[0] >= edge[1]):
         _topological_order(n, edges)  # raises its own message where a cycle is the reason
         message = (
-            f"layers must be in topological order, every edge from a lower to a higher number; backward: {_some(backward)}; "
-            "Architecture.in_any_order renumbers them"
+            "layers must be in topological order, every edge from a lower to a higher number; "
+            f"backward: {_some(backward)}; Architecture.in_any_order renumbers them"
         )
         yield Violation("topological order", message, backward[0][0])
 
@@ -374,21 +376,26 @@ def _decision_violations(arch: Architecture) -> Iterator[Violation]:
 
 
 def _signal_violations(arch: Architecture) -> Iterator[Violation]:
-    """Images: what may follow the input, no image layer behind a vector, one image size where images are concatenated."""
+    """What may follow the input, no image layer behind a vector, one image size where images are concatenated."""
     from nasbot.architecture.image_size import downsampling
 
     labels = [arch.vocabulary.by_name[layer.label] for layer in arch.layers]
     for u in arch.children[0]:
         if not labels[u].may_follow_input:
-            allowed = _some(label.name for label in arch.vocabulary.labels if label.may_follow_input and label.role in
-                            (Role.PROCESSING, Role.DECISION))
+            allowed = _some(
+                label.name
+                for label in arch.vocabulary.labels
+                if label.may_follow_input and label.role in (Role.PROCESSING, Role.DECISION)
+            )
             message = f"layer {u} ({labels[u].name}) may not follow the input; expected one of {allowed}"
             yield Violation("after the input", message, u)
     for u, label in enumerate(labels):
         if label.takes is Signal.IMAGE:
             for p in arch.parents[u]:
                 if labels[p].emits is not Signal.IMAGE:
-                    message = f"layer {u} ({label.name}) takes images, but its parent {p} ({labels[p].name}) emits a vector"
+                    message = (
+                        f"layer {u} ({label.name}) takes images, but its parent {p} ({labels[p].name}) emits a vector"
+                    )
                     yield Violation("images", message, u)
                     return
     factors = downsampling(arch)

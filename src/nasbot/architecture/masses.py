@@ -29,7 +29,9 @@ class MassRules:
     """What the paper, its release and its first figure do differently about masses."""
 
     nonprocessing_mass: float = 0.1  # ζ
-    nonprocessing_floor: float = 0.0  # the release: input, output and all decision layers together weigh at least 100 each
+    nonprocessing_floor: float = (
+        0.0  # the release: input, output and all decision layers together weigh at least 100 each
+    )
     factors: Mapping[str, float] = field(default_factory=dict)  # by label, in place of the vocabulary's
 
     def __post_init__(self) -> None:

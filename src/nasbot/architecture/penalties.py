@@ -24,7 +24,7 @@ TRIANGLE_TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class LabelPenalties:
-    """A symmetric table over ``labels`` with zero diagonal that satisfies the triangle inequality (Theorem 1 needs it)."""
+    """A symmetric table over ``labels``, 0 on its diagonal, that satisfies the triangle inequality (for Theorem 1)."""
 
     labels: tuple[str, ...]
     rows: tuple[tuple[float, ...], ...]
@@ -40,7 +40,9 @@ class LabelPenalties:
         table = {(x, x): 0.0 for x in labels}
         for (x, y), penalty in pairs.items():
             if unknown := {x, y} - set(labels):
-                raise PenaltyError(f"penalty for ({x}, {y}): unknown label {min(unknown)!r}; known: {', '.join(labels)}")
+                raise PenaltyError(
+                    f"penalty for ({x}, {y}): unknown label {min(unknown)!r}; known: {', '.join(labels)}"
+                )
             for pair in ((x, y), (y, x)):
                 if table.setdefault(pair, float(penalty)) != float(penalty):
                     raise PenaltyError(
@@ -93,7 +95,9 @@ def _check_entries(labels: tuple[str, ...], rows: tuple[tuple[float, ...], ...])
             if math.isnan(rows[i][j]) or rows[i][j] < 0:
                 raise PenaltyError(f"penalty for ({x}, {y}) must be a number >= 0 or infinity, got {rows[i][j]}")
             if rows[i][j] != rows[j][i]:
-                raise PenaltyError(f"penalties must be symmetric: ({x}, {y}) is {rows[i][j]}, ({y}, {x}) is {rows[j][i]}")
+                raise PenaltyError(
+                    f"penalties must be symmetric: ({x}, {y}) is {rows[i][j]}, ({y}, {x}) is {rows[j][i]}"
+                )
 
 
 def _check_triangle(labels: tuple[str, ...], clipped: NDArray[np.float64]) -> None:
@@ -103,6 +107,6 @@ def _check_triangle(labels: tuple[str, ...], clipped: NDArray[np.float64]) -> No
     x, y, z = np.unravel_index(np.argmax(excess), excess.shape) if excess.size else (0, 0, 0)
     if excess.size and excess[x, y, z] > TRIANGLE_TOLERANCE:
         raise PenaltyError(
-            f"penalties break the triangle inequality: ({labels[x]}, {labels[z]}) costs {clipped[x, z]:g}, but by way of "
-            f"{labels[y]} only {clipped[x, y]:g} + {clipped[y, z]:g}; lower the first or raise one of the others"
+            f"penalties break the triangle inequality: ({labels[x]}, {labels[z]}) costs {clipped[x, z]:g}, but by way "
+            f"of {labels[y]} only {clipped[x, y]:g} + {clipped[y, z]:g}; lower the first or raise one of the others"
         )

@@ -103,8 +103,8 @@ def vocabulary_of(kind: str | Vocabulary) -> Vocabulary:
     """The vocabulary itself, or the built-in one of that name."""
     if isinstance(kind, Vocabulary):
         return kind
-    if isinstance(kind, str) and kind in BUILT_IN:
-        return BUILT_IN[kind]
+    if str(kind) in BUILT_IN:
+        return BUILT_IN[str(kind)]
     raise VocabularyError(
         f"unknown kind of network {str(kind)[:60]!r}; built in: {', '.join(BUILT_IN)}; "
         "for a vocabulary of your own pass the Vocabulary object"

@@ -4,20 +4,18 @@ The problem (App. A.1, eq. 6) splits along exchange classes, sets of labels betw
 Within a class it is a minimum-cost flow over rows (layers of the first network), columns (layers of the second) and one
 root, the unassigned node: row -> column costs label + nu * structural, row -> root and root -> column cost 1 each.
 
-Nodes are numbered 0 the root, 1..n_rows the rows, then the columns. A basis is a spanning tree hung on the root; the arc
-between a node and its tree parent points up for a row and down for a column, and ``flow[x]`` runs on it. The start is
-the star, "nothing is matched", which is feasible; from one nu to the next only costs change, so tree and flow stay.
+Nodes are numbered 0 the root, 1..n_rows the rows, then the columns. A basis is a spanning tree hung on the root; the
+arc between a node and its tree parent points up for a row and down for a column, and ``flow[x]`` runs on it. The start
+is the star, "nothing is matched", which is feasible; from one nu to the next only costs change: tree and flow stay.
 
 Why it ends: of the arcs that run dry in a pivot the last one met from the apex leaves, which keeps every zero-flow arc
 pointing to the root (a strongly feasible tree, Cunningham 1976), so no basis returns. Rounding could spoil that in
 theory; a cap on pivots turns it into an error, never into a wrong number.
 
-``nasbot.testing.reference`` solves the same problems by linear programming; NUMBA_DISABLE_JIT=1 runs this file as Python.
+``nasbot.testing.reference`` solves the same problems by linear programming; NUMBA_DISABLE_JIT=1 runs this as Python.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -35,114 +33,103 @@ UNROLLED = 4  # features added at a time; packing pads their number to a multipl
 NOT_CONVERGED = -1
 
 
-class Basis(NamedTuple):
-    """A spanning tree with its flow and potentials, and the scratch that a pivot needs."""
-
-    parent: Integers
-    first_child: Integers
-    next_sibling: Integers
-    previous_sibling: Integers
-    flow: Floats
-    row_potential: Floats  # index 0 stands for the root here and in columns
-    column_potential: Floats
-    stack: Integers
-    mark: Integers
-
-
-@njit(cache=True, nogil=True)
-def new_basis(most_rows: int, most_columns: int) -> Basis:
-    """Room for every problem of at most that many rows and columns."""
-    n = most_rows + most_columns + 1
-    return Basis(
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n, np.int64),
-        np.empty(n),
-        np.empty(most_rows + 1),
-        np.empty(most_columns + 1),
-        np.empty(n, np.int64),
-        np.zeros(n, np.int64),
-    )
+# A basis is handed around as separate arrays: in a tuple of arrays each use costs numba a reference count (2x slower).
+#   tree (4, nodes)       the links below
+#   flow (nodes,)         on the arc between a node and its tree parent
+#   row_potential, column_potential   index 0 is the root in both
+#   scratch (2, nodes)    a stack for walks over the tree, and marks that tell the paths of one pivot from older ones
+PARENT, FIRST_CHILD, NEXT_SIBLING, PREVIOUS_SIBLING = 0, 1, 2, 3
+STACK, MARK = 0, 1
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _hang(basis: Basis, x: int, parent: int) -> None:
+def _hang(tree: Integers, x: int, parent: int) -> None:
     """Make x the first child of ``parent``."""
-    first = basis.first_child[parent]
-    basis.parent[x] = parent
-    basis.previous_sibling[x] = -1
-    basis.next_sibling[x] = first
+    first = tree[FIRST_CHILD, parent]
+    tree[PARENT, x] = parent
+    tree[PREVIOUS_SIBLING, x] = -1
+    tree[NEXT_SIBLING, x] = first
     if first >= 0:
-        basis.previous_sibling[first] = x
-    basis.first_child[parent] = x
+        tree[PREVIOUS_SIBLING, first] = x
+    tree[FIRST_CHILD, parent] = x
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _cut(basis: Basis, x: int) -> None:
+def _cut(tree: Integers, x: int) -> None:
     """Take x, with all below it, off its parent."""
-    before = basis.previous_sibling[x]
-    after = basis.next_sibling[x]
+    before = tree[PREVIOUS_SIBLING, x]
+    after = tree[NEXT_SIBLING, x]
     if before >= 0:
-        basis.next_sibling[before] = after
+        tree[NEXT_SIBLING, before] = after
     else:
-        basis.first_child[basis.parent[x]] = after
+        tree[FIRST_CHILD, tree[PARENT, x]] = after
     if after >= 0:
-        basis.previous_sibling[after] = before
+        tree[PREVIOUS_SIBLING, after] = before
 
 
 @njit(cache=True, nogil=True, inline="always")
-def start_unassigned(mass_1: Floats, mass_2: Floats, basis: Basis) -> None:
+def start_unassigned(mass_1: Floats, mass_2: Floats, tree: Integers, flow: Floats) -> None:
     """The star around the root: every unit of mass stays unassigned."""
     n_rows = len(mass_1)
     n_columns = len(mass_2)
-    basis.parent[0] = -1
+    tree[PARENT, 0] = -1
     for x in range(n_rows + n_columns + 1):
-        basis.first_child[x] = -1
+        tree[FIRST_CHILD, x] = -1
     for i in range(n_rows):
-        _hang(basis, 1 + i, 0)
-        basis.flow[1 + i] = mass_1[i]
+        _hang(tree, 1 + i, 0)
+        flow[1 + i] = mass_1[i]
     for j in range(n_columns):
-        _hang(basis, 1 + n_rows + j, 0)
-        basis.flow[1 + n_rows + j] = mass_2[j]
+        _hang(tree, 1 + n_rows + j, 0)
+        flow[1 + n_rows + j] = mass_2[j]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _set_potentials(n_rows: int, cost: Floats, basis: Basis) -> None:
+def _set_potentials(
+    n_rows: int, cost: Floats, tree: Integers, row_potential: Floats, column_potential: Floats, scratch: Integers
+) -> None:
     """Potentials with row + column = cost on every tree arc and 0 at the root."""
-    basis.row_potential[0] = 0.0
-    basis.column_potential[0] = 0.0
-    basis.stack[0] = 0
+    row_potential[0] = 0.0
+    column_potential[0] = 0.0
+    scratch[STACK, 0] = 0
     top = 1
     while top:
         top -= 1
-        x = basis.stack[top]
-        child = basis.first_child[x]
+        x = scratch[STACK, top]
+        child = tree[FIRST_CHILD, x]
         while child >= 0:
             if child <= n_rows:
                 column = x - n_rows if x else 0
-                basis.row_potential[child] = cost[child, column] - basis.column_potential[column]
+                row_potential[child] = cost[child, column] - column_potential[column]
             else:
                 column = child - n_rows
-                basis.column_potential[column] = cost[x, column] - basis.row_potential[x]
-            basis.stack[top] = child
+                column_potential[column] = cost[x, column] - row_potential[x]
+            scratch[STACK, top] = child
             top += 1
-            child = basis.next_sibling[child]
+            child = tree[NEXT_SIBLING, child]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _pivot(n_rows: int, row: int, column: int, reduced_cost: float, basis: Basis, stamp: int) -> None:
+def _pivot(
+    n_rows: int,
+    row: int,
+    column: int,
+    reduced_cost: float,
+    tree: Integers,
+    flow: Floats,
+    row_potential: Floats,
+    column_potential: Floats,
+    scratch: Integers,
+    stamp: int,
+) -> None:
     """Bring the arc from ``row`` to ``column`` (0 is the root in both) into the tree."""
-    parent = basis.parent
-    flow = basis.flow
     target = n_rows + column if column else 0
     x = row
     while x >= 0:
-        basis.mark[x] = stamp
-        x = parent[x]
+        scratch[MARK, x] = stamp
+        x = tree[PARENT, x]
     apex = target
-    while basis.mark[apex] != stamp:
-        apex = parent[apex]
+    while scratch[MARK, apex] != stamp:
+        apex = tree[PARENT, apex]
 
     # Round the cycle, flow drops on rows of the row's side and on columns of the column's side.
     step = np.inf
@@ -153,22 +140,22 @@ def _pivot(n_rows: int, row: int, column: int, reduced_cost: float, basis: Basis
         if x <= n_rows and flow[x] < step:
             step = flow[x]
             leaving = x
-        x = parent[x]
+        x = tree[PARENT, x]
     x = target
     while x != apex:
         if x > n_rows and flow[x] <= step:
             step = flow[x]
             leaving = x
             leaves_row_side = False
-        x = parent[x]
+        x = tree[PARENT, x]
     x = row
     while x != apex:
         flow[x] += step if x > n_rows else -step
-        x = parent[x]
+        x = tree[PARENT, x]
     x = target
     while x != apex:
         flow[x] += step if x <= n_rows else -step
-        x = parent[x]
+        x = tree[PARENT, x]
 
     # What hung below the leaving arc is turned over, from its end of the new arc, and hung on the other end.
     head = row if leaves_row_side else target
@@ -176,10 +163,10 @@ def _pivot(n_rows: int, row: int, column: int, reduced_cost: float, basis: Basis
     above = target if leaves_row_side else row
     carried = step
     while True:
-        next_up = parent[x]
+        next_up = tree[PARENT, x]
         previous_flow = flow[x]
-        _cut(basis, x)
-        _hang(basis, x, above)
+        _cut(tree, x)
+        _hang(tree, x, above)
         flow[x] = carried
         if x == leaving:
             break
@@ -188,37 +175,46 @@ def _pivot(n_rows: int, row: int, column: int, reduced_cost: float, basis: Basis
         carried = previous_flow
 
     shift = reduced_cost if leaves_row_side else -reduced_cost
-    basis.stack[0] = head
+    scratch[STACK, 0] = head
     top = 1
     while top:
         top -= 1
-        x = basis.stack[top]
+        x = scratch[STACK, top]
         if x <= n_rows:
-            basis.row_potential[x] += shift
+            row_potential[x] += shift
         else:
-            basis.column_potential[x - n_rows] -= shift
-        child = basis.first_child[x]
+            column_potential[x - n_rows] -= shift
+        child = tree[FIRST_CHILD, x]
         while child >= 0:
-            basis.stack[top] = child
+            scratch[STACK, top] = child
             top += 1
-            child = basis.next_sibling[child]
+            child = tree[NEXT_SIBLING, child]
 
 
 @njit(cache=True, nogil=True)
-def optimise(n_rows: int, n_columns: int, cost: Floats, basis: Basis, stamp: int) -> int:
+def optimise(
+    n_rows: int,
+    n_columns: int,
+    cost: Floats,
+    tree: Integers,
+    flow: Floats,
+    row_potential: Floats,
+    column_potential: Floats,
+    scratch: Integers,
+    stamp: int,
+) -> int:
     """Pivot from the basis given to an optimal one for ``cost``; returns the new stamp, or NOT_CONVERGED.
 
     Rows take turns to bring in their best arc; a whole round without one proves optimality. Counting the violations
     of a row first, without a branch, is what the compiler turns into vector instructions; most rows have none.
     """
-    _set_potentials(n_rows, cost, basis)
+    _set_potentials(n_rows, cost, tree, row_potential, column_potential, scratch)
     last_stamp = stamp + PIVOTS_PER_NODE * (n_rows + n_columns + 1)
-    column_potential = basis.column_potential
     row = 0
     n_clean = 0
     while n_clean <= n_rows:
         row_cost = cost[row]
-        bound = basis.row_potential[row] - REDUCED_COST_TOLERANCE
+        bound = row_potential[row] - REDUCED_COST_TOLERANCE
         n_violations = 0
         for j in range(n_columns + 1):
             n_violations += row_cost[j] - column_potential[j] < bound
@@ -233,7 +229,8 @@ def optimise(n_rows: int, n_columns: int, cost: Floats, basis: Basis, stamp: int
             stamp += 1
             if stamp > last_stamp:
                 return NOT_CONVERGED
-            _pivot(n_rows, row, entering, best - basis.row_potential[row], basis, stamp)
+            reduced_cost = best - row_potential[row]
+            _pivot(n_rows, row, entering, reduced_cost, tree, flow, row_potential, column_potential, scratch, stamp)
             n_clean = 0
         else:
             n_clean += 1
@@ -242,14 +239,14 @@ def optimise(n_rows: int, n_columns: int, cost: Floats, basis: Basis, stamp: int
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _total_cost(n_rows: int, n_columns: int, cost: Floats, basis: Basis) -> float:
+def _total_cost(n_rows: int, n_columns: int, cost: Floats, tree: Integers, flow: Floats) -> float:
     """Summed over tree arcs, so that a network matched with itself costs exactly 0."""
     total = 0.0
     for x in range(1, n_rows + 1):
-        parent = basis.parent[x]
-        total += basis.flow[x] * cost[x, parent - n_rows if parent else 0]
+        parent = tree[PARENT, x]
+        total += flow[x] * cost[x, parent - n_rows if parent else 0]
     for x in range(n_rows + 1, n_rows + n_columns + 1):
-        total += basis.flow[x] * cost[basis.parent[x], x - n_rows]
+        total += flow[x] * cost[tree[PARENT, x], x - n_rows]
     return total
 
 
@@ -261,17 +258,23 @@ def solve_one(mass_1: Floats, mass_2: Floats, cost: Floats, plan: Floats) -> flo
     """
     n_rows = len(mass_1)
     n_columns = len(mass_2)
-    basis = new_basis(n_rows, n_columns)
-    start_unassigned(mass_1, mass_2, basis)
-    if optimise(n_rows, n_columns, cost, basis, 0) == NOT_CONVERGED:
+    n_nodes = n_rows + n_columns + 1
+    tree = np.empty((4, n_nodes), np.int64)
+    flow = np.empty(n_nodes)
+    row_potential = np.empty(n_rows + 1)
+    column_potential = np.empty(n_columns + 1)
+    scratch = np.zeros((2, n_nodes), np.int64)
+    start_unassigned(mass_1, mass_2, tree, flow)
+    stamp = optimise(n_rows, n_columns, cost, tree, flow, row_potential, column_potential, scratch, 0)
+    if stamp == NOT_CONVERGED:
         return NOT_CONVERGED
     plan[:, :] = 0.0
     for x in range(1, n_rows + 1):
-        parent = basis.parent[x]
-        plan[x, parent - n_rows if parent else 0] = basis.flow[x]
+        parent = tree[PARENT, x]
+        plan[x, parent - n_rows if parent else 0] = flow[x]
     for x in range(n_rows + 1, n_rows + n_columns + 1):
-        plan[basis.parent[x], x - n_rows] = basis.flow[x]
-    return _total_cost(n_rows, n_columns, cost, basis)
+        plan[tree[PARENT, x], x - n_rows] = flow[x]
+    return _total_cost(n_rows, n_columns, cost, tree, flow)
 
 
 # Reassociation lets the compiler vectorise the sums; path lengths are finite, so the other freedoms change nothing.
@@ -336,7 +339,12 @@ def add_class_distances(
     structural = np.empty((most_rows, tile))
     cost = np.full((most_rows + 1, most_columns + 1), NON_ASSIGNMENT_COST)
     cost[0, 0] = 0.0
-    basis = new_basis(most_rows, most_columns)
+    n_nodes = most_rows + most_columns + 1
+    tree = np.empty((4, n_nodes), np.int64)
+    flow = np.empty(n_nodes)
+    row_potential = np.empty(most_rows + 1)
+    column_potential = np.empty(most_columns + 1)
+    scratch = np.zeros((2, n_nodes), np.int64)
     stamp = 0
     for i in range(first, last):
         row_0 = offsets_1[i]
@@ -372,10 +380,12 @@ def add_class_distances(
                             cost_row[y] = label_cost_row[y] + weight * structural_row[y]
                     if k == 0:
                         start_unassigned(
-                            masses_1[row_0 : row_0 + n_rows], masses_2[column_0 : column_0 + n_columns], basis
+                            masses_1[row_0 : row_0 + n_rows], masses_2[column_0 : column_0 + n_columns], tree, flow
                         )
-                    stamp = optimise(n_rows, n_columns, cost, basis, stamp)
+                    stamp = optimise(
+                        n_rows, n_columns, cost, tree, flow, row_potential, column_potential, scratch, stamp
+                    )
                     if stamp == NOT_CONVERGED:
                         return NOT_CONVERGED
-                    out[i, j, k] += _total_cost(n_rows, n_columns, cost, basis)
+                    out[i, j, k] += _total_cost(n_rows, n_columns, cost, tree, flow)
     return stamp

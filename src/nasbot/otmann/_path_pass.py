@@ -1,8 +1,8 @@
 """Masses and path lengths of many networks in one compiled pass, laid out for the solver.
 
-The obvious versions are ``architecture.masses.layer_masses`` and ``architecture.paths.path_lengths``; this pass does the
-same arithmetic in the same order, so the numbers agree to the last bit for path lengths. It costs a few microseconds a
-network where Python needs hundreds.
+The obvious versions are ``architecture.masses.layer_masses`` and ``architecture.paths.path_lengths``; this pass does
+the same arithmetic in the same order, so path lengths agree to the last bit. It costs a few microseconds a network
+where Python needs hundreds.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def network_masses(
 
 @njit(cache=True, nogil=True)
 def network_path_lengths(labels: Integers, edges: Integers, group: Integers, n_groups: int, out: Floats) -> None:
-    """Path lengths of one network into out[u, g * 6 + 2 * kind + end]; group 0 is all layers, ``group`` numbers from 1."""
+    """Path lengths of one network into out[u, g * 6 + 2 * kind + end]; group 0 is all layers, the others from 1."""
     n = len(labels)
     n_edges = len(edges)
     n_parents = np.zeros(n, np.int64)
@@ -147,8 +147,8 @@ def pack_networks(
 ) -> int:
     """Fill the solver's arrays for all networks, layers sorted by exchange class, then network, then number.
 
-    features (>= 6 * n_groups, layers) already divided by 6 * n_groups; offsets (n_classes, networks + 1). Layers without
-    mass are left out, since they take no part in the matching. Returns the number of layers kept.
+    features (>= 6 * n_groups, layers) already divided by 6 * n_groups; offsets (n_classes, networks + 1). Layers
+    without mass are left out, since they take no part in the matching. Returns the number of layers kept.
     """
     n_networks = len(layer_offsets) - 1
     all_masses = np.empty(len(labels))

@@ -47,9 +47,7 @@ class Otmann:
     rules: RuleSet
     structural_weights: tuple[float, ...]
 
-    def __init__(
-        self, *, structural_weights: Iterable[float] | None = None, preset: str | RuleSet = "paper"
-    ) -> None:
+    def __init__(self, *, structural_weights: Iterable[float] | None = None, preset: str | RuleSet = "paper") -> None:
         rules = rule_set(preset)
         weights = rules.structural_weights if structural_weights is None else structural_weights
         object.__setattr__(self, "rules", rules)
@@ -134,7 +132,7 @@ def _solve_all(
                 nu, out,
             )  # fmt: skip
             if n_pivots == NOT_CONVERGED:
-                raise SolverError(f"network simplex did not converge for networks {first} to {last - 1}; please report it")
+                raise SolverError(f"network simplex did not converge, networks {first} to {last - 1}; please report it")
 
     _in_chunks(solve_rows, len(a), _n_threads(a, b, threads))
     d = np.empty((len(weights), len(a), len(b)))

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbot.architecture import Architecture, LabelPenalties, MassRules, Role, Vocabulary
+from nasbot.architecture import Architecture, MassRules, Role, Vocabulary
 from nasbot.errors import VocabularyError
 from nasbot.otmann.presets import RuleSet
 
@@ -71,14 +71,21 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
     masses, labels = np.zeros(n_layers), np.zeros(n_layers, np.int64)
     offsets = np.zeros((n_classes, len(archs) + 1), np.int64)
     total_masses = np.zeros(len(archs))
+    label_numbers, units = _layers(archs, vocabulary)
+    role, factor, fixed_mass, group = _label_tables(vocabulary, rules.mass_rules)
     n_kept = pack_networks(
         layer_offsets,
-        *_layers(archs, vocabulary),
+        label_numbers,
+        units,
         _offsets([len(arch.edges) for arch in archs]),
         np.array(list(chain.from_iterable(sorted(arch.edges) for arch in archs)), np.int64).reshape(-1, 2),
-        *_label_tables(vocabulary, rules.mass_rules),
+        role,
+        factor,
+        fixed_mass,
+        group,
         n_groups,
-        *_classes(penalties),
+        np.array(penalties.exchange_classes, np.int64),
+        n_classes,
         rules.mass_rules.nonprocessing_mass,
         rules.mass_rules.nonprocessing_floor,
         features,
@@ -114,8 +121,3 @@ def _label_tables(vocabulary: Vocabulary, mass_rules: MassRules) -> tuple[Intege
         np.array([np.nan if label.fixed_mass is None else label.fixed_mass for label in labels], np.float64),
         np.array([group_number[label.group] if label.group else 0 for label in labels], np.int64),
     )
-
-
-def _classes(penalties: LabelPenalties) -> tuple[Integers, int]:
-    class_of = np.array(penalties.exchange_classes, np.int64)
-    return class_of, int(class_of.max()) + 1

@@ -22,7 +22,7 @@ PAPER_WEIGHTS = (0.1, 0.2, 0.4, 0.8)  # ν_str, App. B.1
 
 @dataclass(frozen=True, kw_only=True)
 class RuleSet:
-    """Everything besides the vocabulary that fixes the distance; ``penalties`` replaces a built-in vocabulary's table."""
+    """All that fixes the distance besides the vocabulary; ``penalties`` stands in for a built-in vocabulary's table."""
 
     name: str
     structural_weights: tuple[float, ...] = PAPER_WEIGHTS
@@ -58,6 +58,6 @@ def rule_set(preset: str | RuleSet) -> RuleSet:
     """The rule set itself, or the preset of that name."""
     if isinstance(preset, RuleSet):
         return preset
-    if isinstance(preset, str) and preset in PRESETS:
-        return PRESETS[preset]
+    if str(preset) in PRESETS:
+        return PRESETS[str(preset)]
     raise OptionError(f"unknown preset {str(preset)[:60]!r}; known: {', '.join(PRESETS)}")

@@ -25,7 +25,7 @@ MAX_EDGES = 200  # App. B.3
 MAX_OPEN_ENDS = 4  # below MAX_DEGREE, so that one decision layer can close them all
 MAX_DECISIONS = 3
 MAX_SHRINKING = 32  # images of 32 pixels, the usual ones, end as single pixels
-UNIT_SCALES = tuple(2**k for k in range(3, 10))  # a scale s stands for s..2s: 8..1024 in all
+UNIT_SCALES = tuple(1 << k for k in range(3, 10))  # a scale s stands for s..2s: 8..1024 in all
 TINY_UNITS = 7
 
 # Chances in percent.

@@ -1,0 +1,43 @@
+"""The list of commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nasbot.cli.check import check
+from nasbot.cli.demo import demo
+from nasbot.cli.distance import distance
+from nasbot.cli.draw import draw
+from nasbot.cli.pool import pool
+
+app = typer.Typer(
+    name="nasbot",
+    help="Neural architectures as values, and the OTMANN distance between them.",
+    epilog="Exit codes and the format of the files are described in docs/reference.",
+    add_completion=False,
+    rich_markup_mode=None,  # plain help: a quarter of the time, and readable in a pipe
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+for command in (distance, draw, check, pool, demo):
+    app.command()(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from nasbot import __version__
+
+        print(f"nasbot {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def nasbot(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Neural architectures as values, and the OTMANN distance between them."""

@@ -1,0 +1,36 @@
+"""Options that several commands share, and what their text means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nasbot.errors import FileError, OptionError
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of a table.")]
+Preset = Annotated[
+    str, typer.Option(help="Rules of the distance: paper (the appendix), release (the 2018 code) or figure.")
+]
+
+
+def parsed_weights(text: str | None) -> tuple[float, ...] | None:
+    """Structural weights from "0.1,0.2"; None, for the preset's own, where none are given."""
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        expected = "numbers separated by commas, such as 0.1,0.2,0.4,0.8"
+        raise OptionError(f"--weights must be {expected}, got {text[:60]!r}") from None
+
+
+def made_folder(path: str) -> Path:
+    """The folder, created with its parents where it is missing."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise FileError(f"cannot create the folder {path}: {getattr(error, 'strerror', None) or error}") from None
+    return folder
