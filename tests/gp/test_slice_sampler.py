@@ -115,4 +115,4 @@ def test_simulation_based_calibration_notices_a_wrong_prior():
 
 @pytest.mark.slow
 def test_simulation_based_calibration_in_full():
-    assert _uniformity(_ranks(500, 31, thin=3, seed=7), 31, n_bins=16) > 0.01
+    assert _uniformity(_ranks(300, 31, thin=2, seed=7), 31, n_bins=16) > 0.01
