@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from nasbot.errors import OptionError
 from nasbot.gp import BeliefOptions, Chain, Inference, InvalidDistancesError, InvalidValuesError, Warp, fit_belief
 from nasbot.gp.mixture import mixture_moments
 from tests.gp.problems import distances, normalised_distances, objective, points, problem
@@ -227,5 +228,5 @@ def test_both_kinds_of_distance_must_be_about_the_same_points():
 
 @pytest.mark.parametrize("option", [{"n_samples": 0}, {"n_restarts": 0}, {"warp": "sqrt"}, {"inference": "vb"}])
 def test_bad_options_are_refused(option):
-    with pytest.raises(ValueError, match=str(next(iter(option.values())))):
+    with pytest.raises(OptionError, match=str(next(iter(option.values())))):
         BeliefOptions(**option)
