@@ -107,6 +107,15 @@ def test_a_definite_kernel_needs_no_repair():
     assert not belief.predict(d, None).repairs
 
 
+def test_repairs_of_pending_points_are_reported():
+    d = _hub(12)
+    options = BeliefOptions(distance_power=2.0, n_samples=3)
+    belief = fit_belief(d[:, :1, :1], None, np.ones(1), options=options, rng=np.random.default_rng(0))
+    told = belief.hallucinate(d[:, :1, 1:], None, d[:, 1:, 1:], None)
+    assert belief.repairs.clipped_grams == 0
+    assert told.repairs.clipped_grams > 0
+
+
 def test_predictions_report_floored_variances():
     d = _hub(12)
     options = BeliefOptions(distance_power=2.0, n_samples=3)

@@ -36,6 +36,28 @@ def test_fast_kernel_on_features_is_the_formula_on_distances(p, kinds):
         np.testing.assert_allclose(fast[s], slow, rtol=1e-10)
 
 
+def test_features_stay_finite_when_distances_span_all_magnitudes():
+    d = np.zeros((1, 3, 3))
+    d[0, 0, 1] = d[0, 1, 0] = 1e-300
+    d[0, 0, 2] = d[0, 2, 0] = d[0, 1, 2] = d[0, 2, 1] = 1e300
+    scaling = DistanceScaling(kernel_form(d, None, 2.0, 1.0), (1e-300,))
+    features = scaling.features(d, None)
+    assert np.all(np.isfinite(features))
+    assert features[0, 0, 1] == pytest.approx(1.0)
+    vector = np.zeros((1, 3))
+    np.testing.assert_allclose(
+        ensemble_kernel(features, vector, scaling.form)[0], [[1, 1 / np.e, 0], [1 / np.e, 1, 0], [0, 0, 1]]
+    )
+
+
+def test_typical_distance_is_the_median_of_positive_ones_between_different_points():
+    d = np.zeros((1, 4, 4))
+    d[0, 0, 1:] = d[0, 1:, 0] = [2.0, 4.0, 8.0]
+    assert DistanceScaling.of(d, None, kernel_form(d, None, 1.0, 1.0)).typical == (4.0,)
+    nowhere = np.zeros((2, 3, 3))
+    assert DistanceScaling.of(nowhere, None, kernel_form(nowhere, None, 1.0, 1.0)).typical == (1.0, 1.0)
+
+
 def test_only_one_kind_of_distance_is_the_ablation_of_the_paper():
     _, d, d_bar, _ = problem(4)
     alone = otmann_kernel(d, None, THETA) + otmann_kernel(None, d_bar, THETA)

@@ -128,6 +128,22 @@ def test_leave_one_out_is_leaving_each_one_out():
     assert calibration.log_predictive_density == pytest.approx(calibration.log_density.mean())
 
 
+def test_leave_one_out_of_an_indefinite_kernel_is_that_of_the_clipped_gram():
+    n = 8
+    d = np.full((1, n, n), 4.0)
+    d[:, 0, :] = d[:, :, 0] = 0.1
+    d[:, np.arange(n), np.arange(n)] = 0.0
+    form = kernel_form(d, None, 1.0, 1.0)
+    vector, values = np.log([[1.0, 0.5, 0.3]]), np.random.default_rng(0).standard_normal(n)
+    posterior, repairs = condition(d, values, vector, form)
+    assert repairs == Repairs(clipped_grams=1)
+    eigenvalues, vectors = np.linalg.eigh(np.exp(-0.5 * d[0]))
+    precision = np.linalg.inv((vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T + 0.3 * np.eye(n))
+    expected = values - precision @ values / np.diag(precision)
+    np.testing.assert_allclose(posterior.leave_one_out.mean[0], expected, rtol=1e-9)
+    np.testing.assert_allclose(posterior.leave_one_out.variance[0], 1.0 / np.diag(precision), rtol=1e-9)
+
+
 def test_coverage_is_nominal_when_the_model_is_true_and_not_when_it_is_overconfident():
     features, _, vectors = _setting(150, 0, samples=1)
     gram = ensemble_kernel(features, vectors, FORM)[0] + np.exp(vectors[0, -1]) * np.eye(150)

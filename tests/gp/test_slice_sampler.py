@@ -110,9 +110,9 @@ def test_simulation_based_calibration():
 
 
 def test_simulation_based_calibration_notices_a_wrong_prior():
-    assert _uniformity(_ranks(100, 7, thin=2, seed=2024, spread_of_truth=2.0), 7, n_bins=8) < 0.01
+    assert _uniformity(_ranks(40, 7, thin=1, seed=2024, spread_of_truth=2.0), 7, n_bins=4) < 0.01
 
 
 @pytest.mark.slow
 def test_simulation_based_calibration_in_full():
-    assert _uniformity(_ranks(500, 31, thin=3, seed=7), 31, n_bins=16) > 0.01
+    assert _uniformity(_ranks(300, 31, thin=2, seed=7), 31, n_bins=16) > 0.01

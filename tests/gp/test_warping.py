@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.stats import norm
+from scipy.stats import norm, rankdata
 
 from nasbot.gp.warping import InvalidValuesError, Warp, checked_values, warp_values
 
@@ -38,6 +38,13 @@ def test_rank_warp_gives_normal_scores():
     warped = warp_values(np.array([5.0, -1000.0, 7.0, 6.0]))
     scores = norm.ppf(np.array([1.5, 0.5, 3.5, 2.5]) / 4)
     np.testing.assert_allclose(warped.standardised, scores / scores.std())
+
+
+@given(value_lists)
+def test_rank_warp_orders_as_average_ranks_do(values):
+    scores = norm.ppf((rankdata(values) - 0.5) / len(values))
+    scores -= scores.mean()
+    np.testing.assert_allclose(warp_values(values).standardised, scores / (scores.std() or 1.0), atol=1e-9)
 
 
 def test_ties_get_one_score_and_the_rest_keep_their_places():
@@ -87,7 +94,7 @@ def test_bad_values_are_refused_with_their_place(values, message):
         checked_values(values)
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e150])
+@pytest.mark.parametrize("scale", [1e-200, 1e-150, 1e150, 1e200])
 @pytest.mark.parametrize("warp", list(Warp))
 def test_units_do_not_matter(scale, warp):
     values = np.array([1.0, 4.0, 2.0, 8.0])

@@ -17,6 +17,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbot.errors import OptionError
+
 FloatArray = NDArray[np.float64]
 
 
@@ -36,13 +38,13 @@ class KernelForm:
 
     def __post_init__(self) -> None:
         if min(self.n_weights, self.n_normalised_weights) < 0 or not self.n_weights + self.n_normalised_weights:
-            raise ValueError(
+            raise OptionError(
                 f"a kernel needs at least one distance, got n_weights={self.n_weights} and "
                 f"n_normalised_weights={self.n_normalised_weights}"
             )
         for name in ("distance_power", "normalised_power"):
             if not 0.0 < (power := getattr(self, name)) < np.inf:
-                raise ValueError(f"{name} must be positive and finite, got {power!r}; the paper has p = 1 and p̄ = 2")
+                raise OptionError(f"{name} must be positive and finite, got {power!r}; the paper has p = 1 and p̄ = 2")
 
     @cached_property
     def term_rows(self) -> tuple[slice, ...]:
