@@ -82,7 +82,7 @@ def test_both_checks_agree(kind):
     rng = np.random.default_rng(0)
     verdicts = {True: 0, False: 0}
     vocabulary = vocabulary_of(kind)
-    for _ in range(1500):
+    for _ in range(600):
         arch = network(kind, rng, 4, 16)
         layers, edges = spoilt(arch, rng)
         quick = quick_check(vocabulary, layers, edges, MAX_UNITS)
@@ -94,7 +94,7 @@ def test_both_checks_agree(kind):
             assert (long.parents, long.children, long.downsampling) == quick
         elif long is not None:
             assert long.layers != layers, "refused, though nothing was left out and nothing is wrong"
-    assert min(verdicts.values()) > 200, verdicts
+    assert min(verdicts.values()) > 100, verdicts
 
 
 def test_a_bad_edge_is_still_a_bad_edge():
@@ -107,7 +107,7 @@ def test_a_bad_edge_is_still_a_bad_edge():
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_hash_does_not_depend_on_the_numbering_and_tells_networks_apart(kind):
     rng = np.random.default_rng(1)
-    networks = [network(kind, rng, 5, 30) for _ in range(300)]
+    networks = [network(kind, rng, 5, 30) for _ in range(150)]
     for arch in networks:
         other = relabelled(arch, rng=rng)
         assert hash(other) == hash(arch)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -80,7 +80,7 @@ def sample_edits(
     return tuple(islice((edit for edit in edits if _is_new(edit, space, seen)), n))
 
 
-def _is_new(edit: Edit | Rejected, space: SearchSpace, seen: set[Architecture]) -> bool:
+def _is_new(edit: Edit | Rejected, space: SearchSpace, seen: set[Architecture]) -> TypeGuard[Edit]:
     """Whether the edit is one, leads into the space and to a network not seen; which it is from now on."""
     if isinstance(edit, Rejected) or edit.arch not in space or edit.arch in seen:
         return False

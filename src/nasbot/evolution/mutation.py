@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, count
 
 import numpy as np
 
@@ -70,6 +70,8 @@ class MutationOperator:
         self.space = space
         self.modifiers = modifiers_of(modifiers)
         self.step_probabilities = _checked_probabilities("step_probabilities", step_probabilities)
+        if type(max_tries) is not int or max_tries < 1:
+            raise OptionError(f"max_tries: expected a whole number >= 1, got {max_tries!r}")
         self.max_tries = max_tries
         self.rejections: Counter[tuple[str, str]] = Counter()
         self._until_steps = _cumulative(self.step_probabilities)
@@ -94,17 +96,17 @@ class MutationOperator:
 
     def _step(self, arch: Architecture, rng: np.random.Generator) -> Edit | Rejected:
         """One modification that leads into the space; the last rejection where none of ``max_tries`` does."""
-        rejected = Rejected("mutation", "no tries", "max_tries is 0")
-        for _ in range(self.max_tries):
+        for n_tries in count(1):
             modifier = self.modifiers[_drawn(self._until_modifier, rng)]
             edit = modifier.edit(arch, rng=rng)
             if isinstance(edit, Edit):
                 if edit.arch in self.space:
                     return edit
                 edit = outside(edit, self.space)
-            rejected = edit
-            self.rejections[rejected.modifier, rejected.reason] += 1
-        return rejected
+            self.rejections[edit.modifier, edit.reason] += 1
+            if n_tries == self.max_tries:
+                break
+        return edit
 
 
 def mutate_once(
