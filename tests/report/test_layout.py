@@ -116,6 +116,12 @@ def test_a_long_edge_runs_straight_past_the_boxes():
     assert np.ptp(beside) < 1e-6
 
 
+@pytest.mark.parametrize("reach", [2, 3, 10])
+def test_overlapping_skips_stand_beside_one_column(reach):
+    edges = chain(60) | {(u, u + reach) for u in range(60 - reach)}
+    assert len({round(box.centre[0], 6) for box in layered_layout([SIZE] * 60, edges).boxes}) == 1
+
+
 def test_the_order_in_which_edges_are_given_does_not_matter():
     n, edges = GRAPHS["random 45/200 #45"]
     listed = sorted(edges)

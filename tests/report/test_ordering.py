@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 
 from nasbot.report.layered import layered_graph, ranks_of
-from nasbot.report.ordering import crossings, order_ranks
+from nasbot.report.ordering import crossings, order_beside_chain, order_ranks
 from tests.report.geometry import GRAPHS
 
 
@@ -62,3 +62,18 @@ def test_branches_of_branches_are_untangled():
     graph = layered_graph(ranks_of(11, edges), edges)
     assert crossings(graph, given_order(graph)) > 0
     assert crossings(graph, order_ranks(graph)) == 0
+
+
+@pytest.mark.parametrize("name", ["chain of 60", "overlapping skips", "nested skips", "skips 60/200 #1"])
+def test_trunks_beside_a_chain_keep_to_their_side(name):
+    graph = graph_of(name)
+    order = order_beside_chain(graph)
+    assert [sorted(nodes) for nodes in order] == given_order(graph)
+    side = {node: nodes.index(node) < nodes.index(rank) for rank, nodes in enumerate(order) for node in nodes}
+    assert all(len({side[bend] for bend in bends}) <= 1 for bends in graph.bends.values())
+
+
+def test_nested_skips_beside_a_chain_do_not_cross_and_branches_are_no_chain():
+    graph = graph_of("nested skips")
+    assert crossings(graph, order_beside_chain(graph)) == 0
+    assert order_beside_chain(graph_of("two long branches")) is None

@@ -15,7 +15,7 @@ from typing import Literal
 
 from nasbot.report.coordinates import place_nodes
 from nasbot.report.layered import Edge, LayeredGraph, layered_graph, n_bends, ranks_of
-from nasbot.report.ordering import order_ranks
+from nasbot.report.ordering import order_beside_chain, order_ranks
 
 Point = tuple[float, float]
 Piece = tuple[Point, Point, Point]  # of a cubic Bézier curve: two control points and the end
@@ -29,6 +29,7 @@ ROW_GAP = 15.0  # between the boxes of a column
 LANE_GAP = 8.0  # between the skips beside a column
 FIRST_LANE = 14.0
 CORNER = 6.0
+SPRAWL = 1.3  # times the width of the plain column
 # 60 layers have fewer than 1,800 bends. Beyond this, ordering would take seconds and the picture would be a carpet.
 MAX_BENDS = 5_000
 
@@ -83,9 +84,7 @@ def layered_layout(sizes: Sequence[Size], edges: Iterable[Edge]) -> Layout:
     """Ranks from top to bottom (Sugiyama), for layers numbered topologically with these widths and heights."""
     pairs = sorted(edges)
     graph = layered_graph(ranks_of(len(sizes), pairs), pairs)
-    order = order_ranks(graph)
-    breadth = [width for width, _ in sizes] + [0.0] * (len(graph.rank) - len(sizes))
-    x = place_nodes(graph, order, breadth)
+    x = _placed(graph, [width for width, _ in sizes])
     bands = _bands(graph, x, [height for _, height in sizes])
     boxes = tuple(
         Box(x[u] - width / 2, sum(bands[graph.rank[u]]) / 2 - height / 2, width, height)
@@ -95,6 +94,17 @@ def layered_layout(sizes: Sequence[Size], edges: Iterable[Edge]) -> Layout:
     routes = tuple(_route(graph, edge, x, bands, boxes, ports[edge]) for edge in pairs)
     width = max(max(box.x + box.width for box in boxes), max(x[len(sizes) :], default=0.0))
     return Layout(boxes, routes, width, bands[-1][1])
+
+
+def _placed(graph: LayeredGraph, widths: Sequence[float]) -> list[float]:
+    """The centres of all nodes: in the order with few crossings or, where that sprawls, a column with trunks beside."""
+    breadth = [*widths, *[0.0] * (len(graph.rank) - len(widths))]
+    x = place_nodes(graph, order_ranks(graph), breadth)
+    if (beside := order_beside_chain(graph)) is not None:
+        column = place_nodes(graph, beside, breadth)
+        if max(x) > SPRAWL * max(column):
+            return column
+    return x
 
 
 def _bands(graph: LayeredGraph, x: Sequence[float], heights: Sequence[float]) -> list[tuple[float, float]]:

@@ -47,7 +47,7 @@ NEGLIGIBLE = 1e-9  # of the total mass: rounding, not matching
 STUB_LENGTH = 17.0
 
 AGREES = (143, 165, 190)
-DIFFERS_LITTLE, DIFFERS_MUCH = (246, 190, 120), (217, 95, 14)
+DIFFERS_LITTLE, DIFFERS_MUCH = (252, 208, 148), (198, 72, 8)
 MUCH = 0.5  # label penalties from here on share the deepest orange; those of the paper reach 0.37
 UNASSIGNED, HATCH = "#eceff2", "#98a3ae"
 RIBBON_OPACITY = 0.8

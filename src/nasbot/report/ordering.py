@@ -115,3 +115,36 @@ def _places(order: Order, n_nodes: int) -> list[int]:
         for i, node in enumerate(nodes):
             place[node] = i
     return place
+
+
+# -- chains -----------------------------------------------------------------------------------------------------------
+
+
+def order_beside_chain(graph: LayeredGraph) -> Order | None:
+    """For chains: the trunks left and right of the layers, each on one side all the way, the latest innermost.
+
+    None where layers share a rank.
+    The sweeps avoid crossings at any price. Where many skips overlap that price is a staircase, with each layer moved
+    aside to let the trunks keep their order; this order keeps a column and lets trunks cross where they turn off.
+    """
+    if graph.rank[: graph.n_layers] != tuple(range(graph.n_layers)):
+        return None
+    turns: dict[int, list[int]] = {}  # by layer: the ranks at which edges turn off its trunk
+    for (u, v), bends in graph.bends.items():
+        if bends:
+            turns.setdefault(u, []).append(v)
+    sides: tuple[list[int], list[int]] = ([], [])  # the layers whose trunks run there, in the order in which they start
+    for u in sorted(turns):
+        crossed = [sum(u < turn < max(turns[u]) for other in side for turn in turns[other]) for side in sides]
+        running = [sum(max(turns[other]) > u + 1 for other in side) for side in sides]
+        better = min((1, 0), key=lambda i: (crossed[i], running[i]))
+        sides[better].append(u)
+    trunk = {u: max((graph.bends[u, v] for v in turns[u]), key=len) for u in turns}
+    bend_at = {(u, graph.rank[bend]): bend for u in trunk for bend in trunk[u]}
+    left, right = sides
+    return [
+        [bend_at[u, r] for u in left if (u, r) in bend_at]
+        + [r]
+        + [bend_at[u, r] for u in reversed(right) if (u, r) in bend_at]
+        for r in range(graph.n_ranks)
+    ]

@@ -4,7 +4,7 @@ Brandes and Köpf average four placings, which leaves some edges a few points of
 straight links hold together) slide, one at a time, to where the sum of their links' sideways reaches is least, as far
 as their neighbours on the ranks let them; blocks that meet in line grow together. The sum never grows and the room
 between neighbours is kept, so this can only improve a placing. Links that are still a few points off are then snapped
-straight where there is room, at the cost of longer ones: a slight slant looks like a mistake, a long swing does not.
+straight, at the cost of longer ones: a slight slant looks like a mistake, a long swing does not.
 """
 
 from __future__ import annotations
@@ -44,19 +44,48 @@ def _slide(graph: LayeredGraph, block: Sequence[int], x: list[float], beside: Be
 
 
 def _snap(graph: LayeredGraph, x: list[float], beside: Beside, room: Room) -> None:
-    blocks = _blocks(graph, x)
-    block_of = {node: block for block in blocks for node in block}
-    for a in sorted(range(graph.n_layers), key=graph.rank.__getitem__):
-        for b in graph.down[a]:
-            slant = x[b] - x[a]
-            if IN_LINE < abs(slant) <= SLIGHT:
-                for block, shift in ((block_of[a], slant), (block_of[b], -slant)):
-                    left, right = _free_room(block, x, beside, room)
-                    if left <= shift <= right:
-                        _shift(block, x, shift)
-                        block_of[a].extend(block_of[b])
-                        block_of |= dict.fromkeys(block_of[a], block_of[a])
-                        break
+    """Move blocks, and what stands in their way, by slight slants; only where fewer slants are left afterwards."""
+    links = [(a, b) for a in range(len(x)) for b in graph.down[a]]
+    slanting = _slanting(links, x)
+    for a, b in list(slanting):
+        if (a, b) not in slanting:
+            continue
+        block_of = {node: block for block in _blocks(graph, x) for node in block}
+        slant = x[b] - x[a]
+        for start, shift in ((a, slant), (b, -slant)):
+            moving = _pushed(start, shift, x, block_of, beside, room)
+            if (a in moving) != (b in moving):
+                tried = list(x)
+                _shift(list(moving), tried, shift)
+                if len(left := _slanting(links, tried)) < len(slanting):
+                    x[:], slanting = tried, left
+                    break
+
+
+def _slanting(links: Sequence[tuple[int, int]], x: Sequence[float]) -> dict[tuple[int, int], None]:
+    """The links that slant slightly, in order."""
+    return {(a, b): None for a, b in links if IN_LINE < abs(x[b] - x[a]) <= SLIGHT}
+
+
+def _pushed(
+    start: int, shift: float, x: Sequence[float], block_of: dict[int, list[int]], beside: Beside, room: Room
+) -> set[int]:
+    """The block of a node and all blocks that have to give way when it moves by ``shift``."""
+    moving = set(block_of[start])
+    frontier = list(moving)
+    while frontier:
+        node = frontier.pop()
+        before, after = beside[node]
+        if shift > 0 and after is not None:
+            in_the_way, free = after, x[after] - x[node] - room(node, after)
+        elif shift < 0 and before is not None:
+            in_the_way, free = before, x[node] - x[before] - room(before, node)
+        else:
+            continue
+        if in_the_way not in moving and free < abs(shift):
+            moving.update(block_of[in_the_way])
+            frontier += block_of[in_the_way]
+    return moving
 
 
 def _shift(block: Sequence[int], x: list[float], shift: float) -> bool:
