@@ -69,7 +69,10 @@ def _paths(arch: Architecture) -> Iterator[Path]:
 
 
 def _random_path(arch: Architecture, rng: np.random.Generator) -> Path:
-    """u1 uniformly, and from there to random children, never ending before there is a layer to duplicate."""
+    """u1 uniformly, and from there to random children, never ending before there is a layer to duplicate.
+
+    (The release prefers u1 near the input, with 1 / sqrt(1 + its distance from there).)
+    """
     last = len(arch.layers) - 1
     starts = [u for u in range(last) if arch.children[u][0] != last]
     path = [pick(starts, rng)]
@@ -177,7 +180,10 @@ def _skips(arch: Architecture) -> Iterator[Edge]:
 
 
 def _random_skip(arch: Architecture, rng: np.random.Generator) -> Edge | Rejected:
-    """Uniform over the pairs that can be joined: pairs are drawn until one can, and listed only where that is rare."""
+    """Uniform over the pairs that can be joined: pairs are drawn until one can, and listed only where that is rare.
+
+    (In the release u is never the input, is preferably near it, and v is further from it and nearer to the output.)
+    """
     n = len(arch.layers)
     for _ in range(SKIP_DRAWS):
         u, v = sorted((below(n, rng), below(n, rng)))
@@ -277,6 +283,7 @@ def _wedgeable(arch: Architecture) -> list[Edge]:
 
 
 def _wedge_labels(arch: Architecture, u: int, v: int) -> tuple[Label, ...]:
+    """All that fit, each as likely. (In the release a pool has 0.05, and behind fc comes fc.)"""
     return labels_between(arch, (u,), (v,), Role.PROCESSING)
 
 
