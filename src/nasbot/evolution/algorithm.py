@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nasbot.architecture import Architecture
+from nasbot.architecture.resources import check_whole
 from nasbot.errors import OptionError
 from nasbot.evolution.modifier import Rejected
 from nasbot.evolution.mutation import Mutation, MutationOperator
@@ -36,12 +37,14 @@ def evaluation_schedule(step: int) -> int:
 
     The paper says O(sqrt(t)); the numbers are the authors' release's.
     """
-    return int(min(max(25 * math.sqrt(_count("step", step)), 50), 500))
+    check_whole("step", step, at_least=0)
+    return int(min(max(25 * math.sqrt(step), 50), 500))
 
 
 def mutation_schedule(n_evaluations: int) -> int:
     """N_mut, the mutations between two selections: 3 sqrt(n_EA), between 5 and 100 (the paper: O(sqrt(n_EA)))."""
-    return int(min(max(3 * math.sqrt(_count("n_evaluations", n_evaluations)), 5), 100))
+    check_whole("n_evaluations", n_evaluations, at_least=0)
+    return int(min(max(3 * math.sqrt(n_evaluations), 5), 100))
 
 
 class Evolution:
@@ -102,7 +105,7 @@ class Evolution:
 
     def ask(self, n_mutations: int, *, rng: np.random.Generator) -> list[Mutation]:
         """``n_mutations`` new networks with their lineage; fewer, or none, where the neighbourhood is used up."""
-        _count("n_mutations", n_mutations)
+        check_whole("n_mutations", n_mutations, at_least=0)
         parents, probabilities = self._parents()
         found: list[Mutation] = []
         n_tries = TRIES + TRIES_EACH * n_mutations
@@ -127,9 +130,3 @@ class Evolution:
             return False
         self._taken.add(mutation.arch)
         return True
-
-
-def _count(name: str, value: int) -> int:
-    if type(value) is not int or value < 0:
-        raise OptionError(f"{name}: expected a whole number >= 0, got {value!r}")
-    return value

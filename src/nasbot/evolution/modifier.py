@@ -7,7 +7,7 @@ Called, it is the operation of the table: ``modifier(arch, rng=rng)`` gives anot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
@@ -50,6 +50,21 @@ class Draft(NamedTuple):
     layers: Sequence[Layer]
     edges: Iterable[Edge]
 
+    def built_from(self, arch: Architecture) -> Architecture:
+        """The network; raises where it is not valid."""
+        return Architecture(arch.vocabulary, self.layers, self.edges)
+
+
+class UnitsDraft(NamedTuple):
+    """A modification in words, and the units it gives to some layers."""
+
+    description: str
+    units: Mapping[int, int]
+
+    def built_from(self, arch: Architecture) -> Architecture:
+        """The network; raises where it is not valid."""
+        return arch.with_units(self.units)
+
 
 @dataclass(frozen=True, eq=False)
 class Modifier(Generic[Site]):
@@ -63,7 +78,7 @@ class Modifier(Generic[Site]):
     name: str
     sites: Callable[[Architecture], Iterator[Site]]  # in a fixed order
     draw: Callable[[Architecture, np.random.Generator], Site | Rejected]
-    draft: Callable[[Architecture, Site], Draft | Rejected]
+    draft: Callable[[Architecture, Site], Draft | UnitsDraft | Rejected]
 
     def __call__(self, arch: Architecture, *, rng: np.random.Generator) -> Architecture | Rejected:
         edit = self.edit(arch, rng=rng)
@@ -80,7 +95,7 @@ class Modifier(Generic[Site]):
         if isinstance(draft, Rejected):
             return draft
         try:
-            return Edit(self.name, draft.description, Architecture(arch.vocabulary, draft.layers, draft.edges))
+            return Edit(self.name, draft.description, draft.built_from(arch))
         except InvalidArchitectureError as error:
             reason = error.violations[0].rule if error.violations else "invalid"
             return Rejected(self.name, reason, f"{draft.description}: {error}")

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from nasbot.architecture import Architecture
+from nasbot.architecture.resources import check_whole
 from nasbot.architecture.space import SearchSpace
 from nasbot.errors import OptionError
 from nasbot.evolution.modifier import Edit, Modifier, Rejected, pick
@@ -52,12 +53,14 @@ def one_step_edits(
     limit: int | None = None,
     modifiers: Iterable[str | AnyModifier] = tuple(MODIFIERS),
 ) -> tuple[Edit, ...]:
-    """All networks of the space that one modification away, no two the same up to numbering, and never ``arch``.
+    """The networks of the space that are one modification away, no two the same up to numbering, and never ``arch``.
 
-    All, but for two bounds: ``dup_path`` contributes the 200 shortest paths and ``remove_layer`` 16 ways to reconnect
-    for each layer. The modifiers take turns, so that the first ``limit`` edits, all that are made where a limit is
-    given, are of every kind.
+    All of them but for two bounds: ``dup_path`` contributes the 200 shortest paths, and ``remove_layer`` 16 ways to
+    reconnect for each layer. The modifiers take turns, so that the first ``limit`` edits are of every kind; where a
+    limit is given, no more than those are made.
     """
+    if limit is not None:
+        check_whole("limit", limit, at_least=0)
     seen = {arch}
     turns = _in_turn([modifier.edits(arch) for modifier in modifiers_of(modifiers)])
     return tuple(islice((edit for edit in turns if _is_new(edit, space, seen)), limit))
@@ -75,12 +78,13 @@ def sample_edits(
 
     Fewer than ``n`` where the network has fewer, or ten draws for each were not enough to find them.
     """
+    check_whole("n", n, at_least=0)
     seen, drawn = {arch}, modifiers_of(modifiers)
     edits = (pick(drawn, rng).edit(arch, rng=rng) for _ in range(SAMPLE_TRIES * n))
     return tuple(islice((edit for edit in edits if _is_new(edit, space, seen)), n))
 
 
-def _is_new(edit: Edit | Rejected, space: SearchSpace, seen: set[Architecture]) -> bool:
+def _is_new(edit: Edit | Rejected, space: SearchSpace, seen: set[Architecture]) -> TypeGuard[Edit]:
     """Whether the edit is one, leads into the space and to a network not seen; which it is from now on."""
     if isinstance(edit, Rejected) or edit.arch not in space or edit.arch in seen:
         return False

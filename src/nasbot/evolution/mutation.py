@@ -6,14 +6,16 @@ compound operator, picks k with the probabilities that the paper calls the analo
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, count
 
 import numpy as np
 
 from nasbot.architecture import Architecture
+from nasbot.architecture.resources import check_whole
 from nasbot.architecture.space import SearchSpace
 from nasbot.errors import OptionError
 from nasbot.evolution.modifier import Edit, Rejected
@@ -70,6 +72,7 @@ class MutationOperator:
         self.space = space
         self.modifiers = modifiers_of(modifiers)
         self.step_probabilities = _checked_probabilities("step_probabilities", step_probabilities)
+        check_whole("max_tries", max_tries)
         self.max_tries = max_tries
         self.rejections: Counter[tuple[str, str]] = Counter()
         self._until_steps = _cumulative(self.step_probabilities)
@@ -80,6 +83,7 @@ class MutationOperator:
 
     def mutate(self, arch: Architecture, k: int, *, rng: np.random.Generator) -> Mutation | Rejected:
         """The k-step operator."""
+        check_whole("k", k)
         steps: list[Step] = []
         current = arch
         for _ in range(k):
@@ -94,17 +98,17 @@ class MutationOperator:
 
     def _step(self, arch: Architecture, rng: np.random.Generator) -> Edit | Rejected:
         """One modification that leads into the space; the last rejection where none of ``max_tries`` does."""
-        rejected = Rejected("mutation", "no tries", "max_tries is 0")
-        for _ in range(self.max_tries):
+        for n_tries in count(1):
             modifier = self.modifiers[_drawn(self._until_modifier, rng)]
             edit = modifier.edit(arch, rng=rng)
             if isinstance(edit, Edit):
                 if edit.arch in self.space:
                     return edit
                 edit = outside(edit, self.space)
-            rejected = edit
-            self.rejections[rejected.modifier, rejected.reason] += 1
-        return rejected
+            self.rejections[edit.modifier, edit.reason] += 1
+            if n_tries == self.max_tries:
+                break
+        return edit
 
 
 def mutate_once(
@@ -127,8 +131,6 @@ def mutate(
     modifiers: Iterable[str | AnyModifier] = tuple(MODIFIERS),
 ) -> Mutation | Rejected:
     """The k-step operator: k modifications one after the other, every network on the way in the space."""
-    if type(k) is not int or k < 1:
-        raise OptionError(f"k: expected a whole number of steps >= 1, got {k!r}")
     return MutationOperator(space, modifiers).mutate(arch, k, rng=rng)
 
 
@@ -161,4 +163,4 @@ def _cumulative(weights: Sequence[float]) -> tuple[float, ...]:
 def _drawn(cumulative: Sequence[float], rng: np.random.Generator) -> int:
     """An index, each as likely as its share of the weights."""
     point = rng.random() * cumulative[-1]
-    return next((i for i, until in enumerate(cumulative) if point < until), len(cumulative) - 1)
+    return min(bisect_right(cumulative, point), len(cumulative) - 1)

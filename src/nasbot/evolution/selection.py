@@ -31,7 +31,8 @@ def selection_probabilities(fitness: ArrayLike, *, temperature: float = 1.0) -> 
         return np.full(len(g), 1 / len(g))
     weights = np.zeros(len(g))
     weights[finite] = np.exp(_standardised(g[finite]) / temperature)
-    return np.divide(weights, weights.sum())
+    weights /= weights.sum()
+    return weights
 
 
 def fitness_spread(fitness: ArrayLike) -> float:

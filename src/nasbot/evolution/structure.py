@@ -21,9 +21,9 @@ from nasbot.architecture import Architecture, Edge, Label, Layer, Role, Signal
 from nasbot.evolution.modifier import NO_SITE, Draft, Modifier, Rejected, below, pick
 from nasbot.evolution.wiring import (
     accepts,
-    fits,
     is_free,
     label_of,
+    labels_between,
     put_in,
     shrinking,
     skip_layer,
@@ -69,7 +69,10 @@ def _paths(arch: Architecture) -> Iterator[Path]:
 
 
 def _random_path(arch: Architecture, rng: np.random.Generator) -> Path:
-    """u1 uniformly, and from there to random children, never ending before there is a layer to duplicate."""
+    """u1 uniformly, and from there to random children, never ending before there is a layer to duplicate.
+
+    (The release prefers u1 near the input, with 1 / sqrt(1 + its distance from there).)
+    """
     last = len(arch.layers) - 1
     starts = [u for u in range(last) if arch.children[u][0] != last]
     path = [pick(starts, rng)]
@@ -177,7 +180,10 @@ def _skips(arch: Architecture) -> Iterator[Edge]:
 
 
 def _random_skip(arch: Architecture, rng: np.random.Generator) -> Edge | Rejected:
-    """Uniform over the pairs that can be joined: pairs are drawn until one can, and listed only where that is rare."""
+    """Uniform over the pairs that can be joined: pairs are drawn until one can, and listed only where that is rare.
+
+    (In the release u is never the input, is preferably near it, and v is further from it and nearer to the output.)
+    """
     n = len(arch.layers)
     for _ in range(SKIP_DRAWS):
         u, v = sorted((below(n, rng), below(n, rng)))
@@ -220,12 +226,8 @@ def _swappable(arch: Architecture) -> list[int]:
 def _other_labels(arch: Architecture, u: int) -> list[Label]:
     """All that fit, each as likely. (The release prefers some, and in MLPs swaps only between the two families.)"""
     now = label_of(arch, u)
-    parents, children = arch.parents[u], arch.children[u]
-    return [
-        label
-        for label in arch.vocabulary.labels
-        if label.role is now.role and label is not now and fits(label, arch, parents, children)
-    ]
+    labels = labels_between(arch, arch.parents[u], arch.children[u], now.role)
+    return [label for label in labels if label.name != now.name]
 
 
 def _relabelled(arch: Architecture, u: int, label: Label, *, other_stride: int = 0) -> Layer:
@@ -280,10 +282,9 @@ def _wedgeable(arch: Architecture) -> list[Edge]:
     return [(u, v) for u, feeds in enumerate(arch.children) if u not in decisions for v in feeds]
 
 
-def _labels_between(arch: Architecture, u: int, v: int) -> list[Label]:
-    return [
-        label for label in arch.vocabulary.labels if label.role is Role.PROCESSING and fits(label, arch, (u,), (v,))
-    ]
+def _wedge_labels(arch: Architecture, u: int, v: int) -> tuple[Label, ...]:
+    """All that fit, each as likely. (In the release a pool has 0.05, and behind fc comes fc.)"""
+    return labels_between(arch, (u,), (v,), Role.PROCESSING)
 
 
 def _new_layer(arch: Architecture, edge: Edge, label: Label, *, other_stride: int = 0) -> Layer:
@@ -293,14 +294,14 @@ def _new_layer(arch: Architecture, edge: Edge, label: Label, *, other_stride: in
 
 def _wedges(arch: Architecture) -> Iterator[Wedge]:
     for edge in _wedgeable(arch):
-        for label in _labels_between(arch, *edge):
+        for label in _wedge_labels(arch, *edge):
             for i in range(len(strides(label))):
                 yield edge, _new_layer(arch, edge, label, other_stride=i)
 
 
 def _random_wedge(arch: Architecture, rng: np.random.Generator) -> Wedge | Rejected:
     edge = pick(_wedgeable(arch), rng)
-    if not (labels := _labels_between(arch, *edge)):
+    if not (labels := _wedge_labels(arch, *edge)):
         return Rejected("wedge_layer", "no label fits", f"no label fits between {edge[0]} and {edge[1]}")
     label = pick(labels, rng)
     return edge, _new_layer(arch, edge, label, other_stride=_random_stride(label, rng))

@@ -11,12 +11,12 @@ change, and a network of four layers has only two besides input and output; the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from nasbot.architecture import Architecture, Layer
-from nasbot.evolution.modifier import NO_SITE, Draft, Modifier, Rejected, below
+from nasbot.architecture import Architecture
+from nasbot.evolution.modifier import NO_SITE, Modifier, Rejected, UnitsDraft, below
 
 Run = tuple[int, ...]  # layers changed together
 
@@ -51,20 +51,18 @@ def _changeable(arch: Architecture, change: Callable[[int], int]) -> list[int]:
     return [u for u, layer in enumerate(arch.layers) if layer.units is not None and change(layer.units) >= 1]
 
 
-def _with_units(arch: Architecture, run: Run, change: Callable[[int], int]) -> Draft:
-    layers = list(arch.layers)
-    before, after = [], []
-    for u in run:
-        layer = layers[u]
-        units = layer.units or 0
-        layers[u] = Layer(layer.label, change(units), layer.stride)
-        before.append(str(units))
-        after.append(str(layers[u].units))
+def _with_units(arch: Architecture, run: Run, change: Callable[[int], int]) -> UnitsDraft:
+    before = [arch.layers[u].units or 0 for u in run]  # "or 0" never comes up: a run has only layers with units
+    after = [change(units) for units in before]
     if len(run) == 1:
-        where = f"layer {run[0]} {layers[run[0]].label}"
+        where = f"layer {run[0]} {arch.layers[run[0]].label}"
     else:
-        where = f"layers {', '.join(map(str, run))}"
-    return Draft(f"{where}: {', '.join(before)} -> {', '.join(after)} units", layers, arch.edges)
+        where = f"layers {_listed(run)}"
+    return UnitsDraft(f"{where}: {_listed(before)} -> {_listed(after)} units", dict(zip(run, after, strict=True)))
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
 
 
 def _units_modifier(name: str, change: Callable[[int], int], length: Callable[[int], int]) -> Modifier[Run]:
@@ -83,7 +81,7 @@ def _units_modifier(name: str, change: Callable[[int], int], length: Callable[[i
         first = below(len(layers) - size + 1, rng)
         return tuple(layers[first : first + size])
 
-    def draft(arch: Architecture, run: Run) -> Draft:
+    def draft(arch: Architecture, run: Run) -> UnitsDraft:
         return _with_units(arch, run, change)
 
     return Modifier(name, sites, draw, draft)

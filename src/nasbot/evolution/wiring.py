@@ -7,7 +7,8 @@ places that the numbering stays topological.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from nasbot.architecture import Architecture, Edge, Label, Layer, Role, Signal, Vocabulary
 
@@ -26,13 +27,31 @@ def accepts(label: Label, signal: Signal) -> bool:
     return label.role is Role.OUTPUT and label.takes is Signal.VECTOR
 
 
-def fits(label: Label, arch: Architecture, parents: Iterable[int], children: Iterable[int]) -> bool:
-    """Whether a layer of this label may stand between these, image sizes apart."""
+def labels_between(
+    arch: Architecture, parents: Sequence[int], children: Sequence[int], role: Role
+) -> tuple[Label, ...]:
+    """The labels of this role that may stand between these layers, image sizes apart, in the vocabulary's order.
+
+    They may be those of an equal vocabulary, so compare them by name.
+    """
     by_name, layers = arch.vocabulary.by_name, arch.layers
-    for p in parents:
-        if not accepts(label, by_name[layers[p].label].emits) or (p == 0 and not label.may_follow_input):
-            return False
-    return all(accepts(by_name[layers[c].label], label.emits) for c in children)
+    emitted = {by_name[layers[p].label].emits for p in parents}
+    takers = {layers[c].label for c in children}
+    return _labels_between(arch.vocabulary, role, frozenset(emitted), frozenset(takers), parents[0] == 0)
+
+
+@lru_cache(maxsize=1024)
+def _labels_between(
+    vocabulary: Vocabulary, role: Role, emitted: frozenset[Signal], takers: frozenset[str], follows_input: bool
+) -> tuple[Label, ...]:
+    return tuple(
+        label
+        for label in vocabulary.labels
+        if label.role is role
+        and (label.may_follow_input or not follows_input)
+        and all(accepts(label, signal) for signal in emitted)
+        and all(accepts(vocabulary[taker], label.emits) for taker in takers)
+    )
 
 
 def is_free(arch: Architecture, u: int, v: int) -> bool:
@@ -68,6 +87,7 @@ def units_between(arch: Architecture, u: int, v: int) -> int:
     return sum(found) // len(found) if found else FALLBACK_UNITS
 
 
+@lru_cache(maxsize=64)
 def skip_layer(vocabulary: Vocabulary) -> Layer | None:
     """The layer of stride 2 that a skip to an image half the size goes through; None where the vocabulary has none.
 

@@ -1,0 +1,140 @@
+"""Evolution by ask and tell: no duplicates, parents by fitness, and that it climbs."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from nasbot.architecture import Layer, chain, initial_pool
+from nasbot.architecture.space import SearchSpace
+from nasbot.errors import OptionError
+from nasbot.evolution import (
+    Evolution,
+    MutationOperator,
+    evaluation_schedule,
+    mutation_schedule,
+    selection_probabilities,
+)
+from nasbot.testing.networks import relabelled
+from tests.evolution.vocabularies import cell, cells
+
+
+def evolution(kind="mlp-reg", **options):
+    return Evolution(MutationOperator(SearchSpace(kind)), initial_pool(kind), **options)
+
+
+@pytest.mark.parametrize(("step", "n_evaluations", "n_mutations"), [(0, 50, 21), (4, 50, 21), (25, 125, 33)])
+def test_schedules_are_the_releases(step, n_evaluations, n_mutations):
+    assert evaluation_schedule(step) == n_evaluations
+    assert mutation_schedule(n_evaluations) == n_mutations
+
+
+def test_schedules_at_their_ends():
+    assert (evaluation_schedule(100), mutation_schedule(250)) == (250, 47)
+    assert (evaluation_schedule(10**6), mutation_schedule(10**6)) == (500, 100)
+    assert mutation_schedule(0) == 5
+    with pytest.raises(OptionError, match="step"):
+        evaluation_schedule(-1)
+
+
+@pytest.mark.parametrize("kind", ["mlp-reg", "cnn"])
+def test_never_a_network_twice_nor_one_to_avoid(kind):
+    rng = np.random.default_rng(0)
+    first = evolution(kind).ask(60, rng=np.random.default_rng(1))
+    avoid = [relabelled(mutation.arch, rng=rng) for mutation in first]
+    searching = evolution(kind, avoid=avoid)
+    asked = searching.ask(60, rng=np.random.default_rng(1))  # would be the same 60 again
+    for _ in range(6):
+        more = searching.ask(40, rng=rng)
+        searching.tell([mutation.arch for mutation in more], rng.random(len(more)))
+        asked += more
+    fingerprints = [mutation.arch.fingerprint for mutation in asked]
+    known = {arch.fingerprint for arch in (*avoid, *initial_pool(kind))}
+    assert len(asked) == 300
+    assert len(set(fingerprints)) == 300
+    assert known.isdisjoint(fingerprints)
+    assert searching.n_duplicates >= 60
+
+
+def test_lineage_is_in_the_population():
+    searching, pool, rng = evolution(), initial_pool("mlp-reg"), np.random.default_rng(0)
+    searching.tell(pool, np.arange(10.0))
+    assert {mutation.parent for mutation in searching.ask(50, rng=rng)} <= set(pool)
+
+
+def test_parents_are_drawn_by_their_fitness():
+    """Mutations of four steps, so that hardly one is thrown away as a duplicate: that would favour rare parents."""
+    pool = initial_pool("mlp-reg")
+    searching = Evolution(MutationOperator(SearchSpace("mlp-reg"), step_probabilities=[0, 0, 0, 1]), pool)
+    fitness = np.array([0, 1, 2, 0, 1, 2, 0, 1, 2, 3.0])
+    searching.tell(pool, fitness)
+    parents = Counter(mutation.parent for mutation in searching.ask(3000, rng=np.random.default_rng(0)))
+    counts = np.array([parents[arch] for arch in pool])
+    assert chisquare(counts, counts.sum() * selection_probabilities(fitness)).pvalue > 0.01
+
+
+def test_minus_infinity_is_never_a_parent():
+    searching, pool = evolution(), initial_pool("mlp-reg")
+    searching.tell(pool, [-np.inf] * 9 + [0.0])
+    assert {mutation.parent for mutation in searching.ask(30, rng=np.random.default_rng(0))} == {pool[9]}
+
+
+def test_before_anything_is_told_parents_are_drawn_from_the_initial_population():
+    parents = {mutation.parent for mutation in evolution().ask(200, rng=np.random.default_rng(0))}
+    assert parents == set(initial_pool("mlp-reg"))
+
+
+def test_told_again_has_its_new_fitness():
+    searching, pool = evolution(), initial_pool("mlp-reg")
+    searching.tell(pool, np.zeros(10))
+    searching.tell([relabelled(pool[3], rng=np.random.default_rng(0))], [5.0])
+    assert len(searching.population) == 10
+    assert searching.best() == (pool[3], 5.0)
+    assert list(searching.fitness) == [0, 0, 0, 5, 0, 0, 0, 0, 0, 0]
+
+
+def test_it_climbs():
+    """Fitness: how near the network is to 500 units in all."""
+    searching, rng = evolution(), np.random.default_rng(0)
+
+    def fitness_of(networks):
+        return [-abs(sum(layer.units or 0 for layer in arch.layers) - 500) for arch in networks]
+
+    pool = initial_pool("mlp-reg")
+    searching.tell(pool, fitness_of(pool))
+    start = searching.best()[1]
+    for _ in range(15):
+        networks = [mutation.arch for mutation in searching.ask(20, rng=rng)]
+        searching.tell(networks, fitness_of(networks))
+    assert searching.best()[1] > start / 4
+
+
+def test_a_used_up_space_ends_the_asking():
+    vocabulary = cells()
+    operator = MutationOperator(SearchSpace(vocabulary), ["swap_label"], step_probabilities=[1])
+    first = cell("aaaaaa", vocabulary)
+    searching = Evolution(operator, [first])
+    assert len(searching.ask(100, rng=np.random.default_rng(0))) == 24  # six places, four other operations
+    assert searching.ask(3, rng=np.random.default_rng(0)) == []
+
+
+def test_what_cannot_be_told():
+    searching, pool = evolution(), initial_pool("mlp-reg")
+    for fitness in ([1.0], [np.nan] * 10, [np.inf] * 10, np.zeros((10, 1))):
+        with pytest.raises(OptionError, match="fitness"):
+            searching.tell(pool, fitness)
+    assert searching.population == ()
+    with pytest.raises(OptionError, match="nothing has been told"):
+        searching.best()
+    with pytest.raises(OptionError, match="initial_population"):
+        Evolution(MutationOperator(SearchSpace("cnn")), [])
+    with pytest.raises(OptionError, match="n_mutations"):
+        searching.ask(-1, rng=np.random.default_rng(0))
+
+
+def test_where_nothing_can_be_done_nothing_comes():
+    tight = SearchSpace("mlp-reg", min_units=64, max_units=64)
+    operator = MutationOperator(tight, ["inc_single"])
+    searching = Evolution(operator, [chain("mlp-reg", [Layer("relu", 64)])])
+    assert searching.ask(2, rng=np.random.default_rng(0)) == []
