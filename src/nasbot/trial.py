@@ -339,7 +339,7 @@ def _key(key: object) -> str:
 def _finite(value: object) -> float:
     try:
         if isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool):
-            number = float(value)
+            number = float(value) + 0.0  # no minus zero, which a minimised 0 would be and SQL cannot keep
             if math.isfinite(number):
                 return number
     except OverflowError:  # a whole number of hundreds of digits

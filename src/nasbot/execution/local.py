@@ -36,8 +36,9 @@ SENT_SIGNALS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.
 class LocalExecutor:
     """``slots`` processes at a time, each within ``limits``. Used by one thread.
 
-    ``preload`` names modules the fork server loads beforehand (only before the first evaluation of the driver's life);
-    ``threads`` is how many each evaluation's numeric libraries may use.
+    ``preload`` names modules that the fork server loads beforehand, beside the objective's own; it takes effect if
+    this is the first executor of the driver's life that starts a process. ``threads`` is how many each evaluation's
+    numeric libraries may use.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class LocalExecutor:
         self.threads = None if threads is None else check_slots(threads)
         self._origin = time.monotonic()
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload([_child.__name__, *preload])
+        self._preload = (_child.__name__, *preload)
         self._objective: Objective | None = None
         self._running: dict[int, _Worker] = {}
         self._leaving: list[_Worker] = []
@@ -73,6 +74,7 @@ class LocalExecutor:
                 f"module (not a lambda or a local function), got {type(error).__name__}: {str(error)[:200]}; "
                 "with one worker and without limits any callable will do"
             ) from None
+        self._context.set_forkserver_preload([*self._preload, *_home_of(objective)])
         self._objective = objective
 
     def submit(self, job: Job) -> None:
@@ -188,6 +190,12 @@ class LocalExecutor:
         deadlines = [worker.deadline for worker in (*self._running.values(), *self._leaving)]
         times = [when for when in (until, *deadlines) if when is not None]
         return max(0.0, min(times) - self.now()) if times else None
+
+
+def _home_of(objective: Objective) -> tuple[str, ...]:
+    """The module to load once and not in every process; a script's own code is left to multiprocessing."""
+    module = getattr(objective, "__module__", None)
+    return (module,) if isinstance(module, str) and module != "__main__" else ()
 
 
 @dataclass(eq=False)

@@ -26,7 +26,7 @@ def trial_row(trial: Trial) -> Row:
     cells: Row = (
         trial.number,
         str(trial.state),
-        outcome.value if isinstance(outcome, Scored) else None,
+        _real(outcome.value) if isinstance(outcome, Scored) else None,
         str(outcome.cause) if isinstance(outcome, Failed) else None,
         outcome.message if isinstance(outcome, Failed | Cancelled) else None,
         encoded(outcome.details) if isinstance(outcome, Scored | Failed) else None,
@@ -85,7 +85,7 @@ def _outcome(where: str, state: str, value: Any, cause: Any, message: Any, detai
 
 def point_rows(number: int, first: int, points: Sequence[Point]) -> list[Row]:
     """Rows for points of a trial's curve that stand at ``first`` and after."""
-    rows: list[Row] = [(number, first + i, point.step, float(point.value)) for i, point in enumerate(points)]
+    rows: list[Row] = [(number, first + i, point.step, _real(point.value)) for i, point in enumerate(points)]
     return [(*cells, crc(cells)) for cells in rows]
 
 
@@ -134,7 +134,8 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number that JSON knows")
 
 
-def _real(seconds: float | None) -> float | None:
-    if seconds is not None and not math.isfinite(seconds):
-        raise StorageError(f"a time must be finite, got {seconds}")
-    return None if seconds is None else float(seconds)
+def _real(number: float | None) -> float | None:
+    """As SQLite keeps it: finite, and without the sign of a zero (whole numbers are stored as integers)."""
+    if number is not None and not math.isfinite(number):
+        raise StorageError(f"times and values must be finite, got {number}")
+    return None if number is None else float(number) + 0.0

@@ -18,8 +18,8 @@ class Storage(Protocol):
     - Acknowledged is kept: when ``create`` or ``save`` returns, what it was given outlives this process; in a file it
       outlives the machine's power. When it raises, nothing of it is kept and everything before it is.
     - Whole: all trials of one call become visible together, to this process and to every reader, or none does.
-    - Exact: what is read equals what was written: numbers to the last bit, networks layer by layer, the order of
-      outcomes.
+    - Exact: what is read equals what was written: numbers to the last bit (0 has no sign), networks layer by layer,
+      the order of outcomes.
     - Strict: a trial changes only as ``History.with_trial`` allows; anything else raises StudyError.
     - One driver: at most one storage writes a study at a time, another is refused with the holder named, and the
       death of the holder frees it. Readers are never refused and never delay the driver.
