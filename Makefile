@@ -49,7 +49,7 @@ bench: $(INSTALLED) ## microseconds per pair, ours against POT's
 	@$(BIN)/python -m benchmarks.run $(ARGS)
 
 fuzz: $(INSTALLED) ## FUZZ_RUNS inputs (100,000) to the JSON codec
-	@$(BIN)/python -m tests.fuzz.fuzz_codec -runs=$(FUZZ_RUNS) $(ARGS)
+	@$(BIN)/python -m tests.fuzz.fuzz_codec --runs $(FUZZ_RUNS) $(ARGS)
 
 clean: ## remove caches and build products; .venv stays
 	@rm -rf build dist demo-output .benchmarks .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -24,6 +24,18 @@ def test_chain_adds_the_ends_and_the_decision_layer():
     assert is_chain(arch)
 
 
+def test_a_chain_printed():
+    """No line ends in spaces: people paste these into files that are checked for it."""
+    expected = [
+        "<Architecture mlp-reg: 4 layers, 3 edges>",
+        "   0  ip",
+        "   1  relu 8             <- 0",
+        "   2  linear             <- 1",
+        "   3  op                 <- 2",
+    ]
+    assert str(chain("mlp-reg", [Layer("relu", 8)])).splitlines() == expected
+
+
 def test_chain_of_nothing_is_a_linear_model():
     assert shown(chain("mlp-reg", [])) == ["ip", "linear", "op"]
 

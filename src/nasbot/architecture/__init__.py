@@ -7,6 +7,8 @@ from nasbot.architecture.masses import MassRules, layer_masses
 from nasbot.architecture.paths import PathEnd, PathKind, PathLengths, path_lengths
 from nasbot.architecture.penalties import LabelPenalties
 from nasbot.architecture.pools import initial_pool
+from nasbot.architecture.resources import LayerResources, Resources, resources
+from nasbot.architecture.space import SearchSpace
 from nasbot.architecture.vocabularies import BUILT_IN, CNN, MLP_CLASS, MLP_REG, vocabulary_of
 
 __all__ = [
@@ -19,11 +21,14 @@ __all__ = [
     "Label",
     "LabelPenalties",
     "Layer",
+    "LayerResources",
     "MassRules",
     "PathEnd",
     "PathKind",
     "PathLengths",
+    "Resources",
     "Role",
+    "SearchSpace",
     "Signal",
     "Vocabulary",
     "blocked_cnn",
@@ -33,6 +38,7 @@ __all__ = [
     "layer_masses",
     "path_lengths",
     "residual_cnn",
+    "resources",
     "vgg_like",
     "vocabulary_of",
 ]

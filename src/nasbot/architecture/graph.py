@@ -226,7 +226,7 @@ class Architecture:
         lines = [repr(self)]
         for u, layer in enumerate(self.layers):
             fed_by = ", ".join(str(p) for p in self.parents[u])
-            lines.append(f"{u:4d}  {layer!s:<18} " + (f"<- {fed_by}" if fed_by else "").rstrip())
+            lines.append((f"{u:4d}  {layer!s:<18} " + (f"<- {fed_by}" if fed_by else "")).rstrip())
         return "\n".join(lines)
 
 

@@ -68,6 +68,10 @@ class Label:
             )
         if any(stride < 1 for stride in (*self.strides, self.shrinks)):
             raise VocabularyError(f"label {self.name}: strides must be >= 1, got {self.strides or self.shrinks}")
+        for field in ("kernel_size", "n_convolutions", "width_factor"):
+            value = getattr(self, field)
+            if value is not None and (type(value) is not int or value < 1):
+                raise VocabularyError(f"label {self.name}: {field} must be a whole number >= 1, got {value!r}")
         for field in ("mass_factor", "fixed_mass"):
             value = getattr(self, field)
             if value is not None and not 0 <= value < float("inf"):

@@ -42,8 +42,10 @@ def _draw_all(pools: Mapping[str, Sequence[Architecture]], folder: Path) -> None
     from rich.console import Console
     from rich.progress import track
 
+    screen = Console(stderr=True)
     jobs = [(f"{kind}-{i}", arch) for kind, archs in pools.items() for i, arch in enumerate(archs)]
-    for name, arch in track(jobs, "Drawing the initial pools", console=Console(stderr=True), transient=True):
+    progress = track(jobs, "Drawing the initial pools", console=screen, transient=True, disable=not screen.is_terminal)
+    for name, arch in progress:
         arch.save(folder / f"{name}.json")
         arch.draw(folder / f"{name}.svg", title=name)
 

@@ -59,7 +59,7 @@ def _record(kind: str, preset: str, result: Distances, matchings: list[Matching]
 
 def _print(result: Distances, matchings: list[Matching]) -> None:
     columns = zip(result.structural_weights, result.d, result.d_bar, strict=True)
-    rows = [(f"{nu:g}", f"{d:,.6g}", f"{d_bar:.6f}") for nu, d, d_bar in columns]
+    rows = [(f"{nu:g}", f"{d:,.10g}", f"{d_bar:.6f}") for nu, d, d_bar in columns]
     print_table(("structural weight", "d", "d_bar"), rows)
     for matching in matchings:
         print(f"Matching at structural weight {matching.structural_weight:g}\n\n{matching}\n")

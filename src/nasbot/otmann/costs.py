@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbot.architecture import Architecture, LabelPenalties
-from nasbot.architecture.penalties import NEVER_MATCH, NON_ASSIGNMENT_COST
+from nasbot.architecture.penalties import NON_ASSIGNMENT_COST
 
 Floats = NDArray[np.float64]
 
@@ -25,12 +25,6 @@ def structural_cost(a: Architecture, b: Architecture) -> Floats:
     """C_str (n1, n2): mean over groups and over the six path lengths of their absolute difference."""
     difference = a.path_lengths.features[:, None, :] - b.path_lengths.features[None, :, :]
     cost: Floats = np.abs(difference).mean(axis=-1)
-    return cost
-
-
-def matching_cost(label: Floats, structural: Floats, structural_weight: float) -> Floats:
-    """What a unit of matched mass costs, clipped where leaving it unassigned on both sides is no dearer."""
-    cost: Floats = np.minimum(label + structural_weight * structural, NEVER_MATCH)
     return cost
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nasbot.architecture import Architecture
 from nasbot.architecture.masses import layer_masses
-from nasbot.otmann.costs import label_cost, matching_cost, structural_cost
+from nasbot.otmann.costs import label_cost, structural_cost
 from nasbot.otmann.distances import checked_weights
 from nasbot.otmann.packing import shared_vocabulary
 from nasbot.otmann.presets import RuleSet, rule_set
@@ -139,7 +139,7 @@ def explain(
     penalties = rules.penalties_for(shared_vocabulary((a, b)))
     masses_1, masses_2 = layer_masses(a, rules.mass_rules), layer_masses(b, rules.mass_rules)
     label, structural = label_cost(a, b, penalties), structural_cost(a, b)
-    plan = solve_transport(masses_1, masses_2, matching_cost(label, structural, nu))
+    plan = solve_transport(masses_1, masses_2, label + nu * structural)
     return Matching(
         a, b, nu, masses_1, masses_2, label, structural, plan.matched_mass, plan.unassigned_1, plan.unassigned_2
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nasbot.architecture.penalties import NEVER_MATCH
 from nasbot.errors import OptionError, SolverError
 from nasbot.otmann.costs import augmented_cost
 
@@ -24,17 +25,22 @@ class Transport:
 
 
 def solve_transport(mass_1: ArrayLike, mass_2: ArrayLike, cost: ArrayLike) -> Transport:
-    """Match masses at ``cost`` (n1, n2) a unit or leave them unassigned at 1 a unit and side; raises unless optimal."""
+    """Match masses at ``cost`` (n1, n2) a unit or leave them unassigned at 1 a unit and side; raises unless optimal.
+
+    A cost of NEVER_MATCH or more, infinity included, is never paid, so costs are clipped there without loss.
+    """
     from nasbot.otmann._network_simplex import NOT_CONVERGED, solve_one
 
     mass_1, mass_2, cost = (np.ascontiguousarray(x, np.float64) for x in (mass_1, mass_2, cost))
     if cost.shape != (len(mass_1), len(mass_2)):
         raise OptionError(f"cost must have shape ({len(mass_1)}, {len(mass_2)}), as the masses, got {cost.shape}")
-    for name, array in (("mass_1", mass_1), ("mass_2", mass_2), ("cost", cost)):
-        if not np.all(np.isfinite(array)) or np.any(array < 0):
-            raise OptionError(f"{name} must be finite and >= 0 everywhere; clip costs at 2, which changes nothing")
+    for name, mass in (("mass_1", mass_1), ("mass_2", mass_2)):
+        if not np.all((mass >= 0) & np.isfinite(mass)):
+            raise OptionError(f"{name} must be finite and >= 0 everywhere")
+    if not np.all(cost >= 0):
+        raise OptionError("cost must be >= 0 or infinite everywhere")
     plan = np.empty((len(mass_1) + 1, len(mass_2) + 1))
-    total_cost = solve_one(mass_1, mass_2, augmented_cost(cost), plan)
+    total_cost = solve_one(mass_1, mass_2, augmented_cost(np.minimum(cost, NEVER_MATCH)), plan)
     if total_cost == NOT_CONVERGED:
         raise SolverError(f"network simplex did not converge on a {cost.shape} problem; please report this case")
     return Transport(float(total_cost), plan[1:, 1:], plan[1:, 0], plan[0, 1:])

@@ -25,7 +25,7 @@ MAX_EDGES = 200  # App. B.3
 MAX_OPEN_ENDS = 4  # below MAX_DEGREE, so that one decision layer can close them all
 MAX_DECISIONS = 3
 MAX_SHRINKING = 32  # images of 32 pixels, the usual ones, end as single pixels
-UNIT_SCALES = tuple(2**k for k in range(3, 10))  # a scale s stands for s..2s: 8..1024 in all
+UNIT_SCALES = tuple(1 << k for k in range(3, 10))  # a scale s stands for s..2s: 8..1024 in all
 TINY_UNITS = 7
 
 # Chances in percent.
@@ -135,6 +135,7 @@ class _Growth:
     shrunk: list[int] = field(default_factory=list)  # by how much the image leaving each layer is smaller; 1: vector
     n_children: list[int] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
+    behind: list[list[Label]] = field(default_factory=list)  # the processing labels that may follow each layer
 
     def __post_init__(self) -> None:
         self._append(Layer(self.vocabulary.input_label), ())
@@ -190,6 +191,7 @@ class _Growth:
         self.labels.append(label)
         self.shrunk.append(entering * (layer.stride or label.shrinks) if is_image else 1)
         self.n_children.append(0)
+        self.behind.append(self._labels_behind(u, Role.PROCESSING))
         for p in parents:
             self.n_children[p] += 1
             self.edges.append((p, u))
@@ -204,9 +206,9 @@ class _Growth:
         ends = self._open_ends()
         if len(ends) < MAX_OPEN_ENDS and self.chance(BRANCH):
             free = [u for u in range(len(self.layers) - 1, -1, -1) if self.n_children[u] < MAX_DEGREE]
-            if behind := [u for u in free if self._processing_labels(u)]:
+            if behind := [u for u in free if self.behind[u]]:
                 return self.pick(behind)
-        return self.pick([end for end in ends if self._processing_labels(end)] or ends)
+        return self.pick([end for end in ends if self.behind[end]] or ends)
 
     def _more_parents(self, label: Label, *have: int) -> list[int]:
         """Other open ends (merges) and perhaps one earlier layer (a skip), where signal and image size fit."""
@@ -245,9 +247,6 @@ class _Growth:
             and self._fits(u, label.shrinks)
         ]
 
-    def _processing_labels(self, u: int) -> list[Label]:
-        return self._labels_behind(u, Role.PROCESSING)
-
     def _decision_labels(self, parents: Sequence[int]) -> list[Label]:
         """The decision labels that may stand behind all of these."""
         return [label for label in self._labels_behind(parents[0], Role.DECISION) if self._follows_all(label, parents)]
@@ -257,7 +256,7 @@ class _Growth:
 
     def _label_behind(self, parent: int, progress: float) -> Label:
         """Images stay images until most layers are there, and most layers do not shrink them."""
-        options = self._processing_labels(parent)
+        options = self.behind[parent]
         if self.labels[parent].emits is Signal.IMAGE and progress < IMAGES_END:
             options = [label for label in options if label.emits is Signal.IMAGE] or options
         shrinking = self.chance(SHRINK)

@@ -1,0 +1,56 @@
+"""How long it takes until something happens: importing, compiling, and starting with what was compiled before."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.bars import Bar
+
+ROOT = Path(__file__).resolve().parent.parent
+IMPORT_SECONDS = 0.4
+
+IMPORT = "import time; start = time.process_time(); import nasbot; print(time.process_time() - start)"
+FIRST_DISTANCE = """
+import time
+start = time.process_time()
+import nasbot
+from nasbot.architecture.pools import initial_pool
+a, b = initial_pool("cnn")[:2]
+ready = time.process_time()
+nasbot.distance(a, b)
+print(time.process_time() - ready)
+"""
+
+
+def seconds_in_process(code: str, **environment: str) -> float:
+    """The number that ``code`` prints, run by a Python of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")} | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return float(done.stdout)
+
+
+def run(repetitions: int) -> tuple[dict[str, Any], list[Bar]]:
+    """Measure, print, and return the raw numbers and the bars."""
+    seconds_in_process(IMPORT)  # once, so that files are in memory and compiled to bytecode
+    imports = [seconds_in_process(IMPORT) for _ in range(repetitions)]
+    with tempfile.TemporaryDirectory() as cache:
+        cold = seconds_in_process(FIRST_DISTANCE, NUMBA_CACHE_DIR=cache)
+        cached = median(seconds_in_process(FIRST_DISTANCE, NUMBA_CACHE_DIR=cache) for _ in range(repetitions))
+    print(
+        f"CPU seconds: import nasbot {median(imports):.3f}; first distance {cold:.2f} when it has to be compiled, ",
+        end="",
+    )
+    print(f"{cached:.2f} from the cache (numba's import included)\n")
+    measured = {"import": imports, "cold": cold, "cached": cached}
+    return measured, [Bar("import nasbot, CPU", median(imports), IMPORT_SECONDS, 2 * IMPORT_SECONDS, False, " s")]

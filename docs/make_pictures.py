@@ -1,0 +1,70 @@
+"""Draw the pictures of the documentation: `.venv/bin/python docs/make_pictures.py [folder]`.
+
+docs/images/pools    the twenty networks of the initial pools
+docs/images/random   five random networks of 30 to 60 layers
+docs/images          the README's picture, and a matching of two pool networks
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from nasbot.architecture import Architecture, Layer, initial_pool
+from nasbot.report.matching import draw_matching
+from nasbot.testing.networks import random_architecture
+
+IMAGES = Path(__file__).parent / "images"
+RANDOM = (
+    ("cnn", 30, 7),
+    ("cnn", 45, 1),
+    ("cnn", 60, 4),
+    ("mlp-class", 38, 5),
+    ("mlp-reg", 60, 2),
+)  # kind, layers, seed
+
+
+def figure_1b() -> Architecture:
+    """The second network of the paper's first figure: two branches that meet."""
+    names = "ip", "conv3 16", "conv3 16", "conv3 16", "conv3 16", "conv5 32", "max-pool", "fc 16", "softmax", "op"
+    edges = [(0, 1), (1, 2), (1, 3), (2, 4), (3, 5), (4, 5), (5, 6), (6, 7), (7, 8), (8, 9)]
+    return Architecture("cnn", map(layer, names), edges)
+
+
+def figure_1c() -> Architecture:
+    """The third one: three branches and two decision layers."""
+    upper = "ip", "conv7 16", "conv5 32", "conv3 16", "conv3 16", "avg-pool", "max-pool", "max-pool", "fc 16"
+    lower = "conv3 16", "softmax", "max-pool", "fc 16", "softmax", "op"
+    edges = [(0, 1), (1, 2), (1, 3), (1, 4), (2, 5), (3, 6), (4, 7), (5, 8), (7, 9), (8, 10), (8, 13), (9, 11), (6, 12)]
+    edges += [(11, 12), (12, 13), (10, 14), (13, 14)]
+    return Architecture("cnn", map(layer, (*upper, *lower)), edges)
+
+
+def layer(text: str) -> Layer:
+    """``conv3 16`` as a layer."""
+    label, *units = text.split()
+    return Layer(label, *map(int, units))
+
+
+def draw_all(folder: Path) -> list[Path]:
+    """Write every picture below a folder; returns their paths."""
+    for name in ("pools", "random"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    paths = []
+    for short, kind in (("mlp", "mlp-reg"), ("cnn", "cnn")):
+        for i, arch in enumerate(initial_pool(kind)):
+            paths.append(arch.draw(folder / "pools" / f"{short}-{i}.svg"))
+    for kind, n_layers, seed in RANDOM:
+        arch = random_architecture(kind, rng=np.random.default_rng(seed), n_layers=n_layers)
+        paths.append(arch.draw(folder / "random" / f"{kind}-{n_layers}.svg"))
+    names = ("Figure 1 (b)", "Figure 1 (c)")
+    b, c = figure_1b(), figure_1c()
+    paths.append(draw_matching(b, c, folder / "readme.svg", structural_weight=0.5, preset="figure", names=names))
+    pool = initial_pool("cnn")
+    paths.append(draw_matching(pool[0], pool[5], folder / "matching.svg", names=("cnn pool 0", "cnn pool 5")))
+    return paths
+
+
+if __name__ == "__main__":
+    for path in draw_all(Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES):
+        print(path)

@@ -1,0 +1,1 @@
+"""Seeing networks: drawings as numbers, then as SVG or PNG."""

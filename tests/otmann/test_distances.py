@@ -1,0 +1,130 @@
+"""Tables of distances: shapes, threads, rule sets, bad input. Theorems and reference numbers have their own folders."""
+
+import numpy as np
+import pytest
+
+import nasbot
+from nasbot.architecture import Architecture, Layer
+from nasbot.errors import OptionError, SolverError, VocabularyError
+from nasbot.otmann import Otmann, PairwiseDistances, distances
+from nasbot.testing.networks import random_architecture
+from nasbot.testing.reference import reference_distance
+
+
+def networks(kind: str, n: int, first_seed: int = 0) -> list[Architecture]:
+    seeds = range(first_seed, first_seed + n)
+    return [random_architecture(kind, rng=np.random.default_rng(s), n_layers=8 + s % 20) for s in seeds]
+
+
+@pytest.mark.parametrize("kind", ["mlp-reg", "mlp-class", "cnn"])
+def test_all_three_ways_of_asking_agree(kind: str) -> None:
+    archs = networks(kind, 12)
+    table = nasbot.pairwise(archs)
+    block = nasbot.cross(archs[:5], archs[5:])
+    assert table.d.shape == table.d_bar.shape == (4, 12, 12)
+    assert block.d.shape == (4, 5, 7)
+    np.testing.assert_allclose(table.d[:, :5, 5:], block.d, rtol=1e-13)
+    one = nasbot.distance(archs[1], archs[9])
+    assert one.d.shape == one.d_bar.shape == (4,)
+    np.testing.assert_allclose(one.d, table.d[:, 1, 9], rtol=1e-13)
+    np.testing.assert_array_equal(table.d, table.d.transpose(0, 2, 1))
+
+
+def test_threads_change_nothing_to_the_last_bit() -> None:
+    a, b = networks("cnn", 40), networks("cnn", 30, first_seed=100)
+    otmann = Otmann()
+    np.testing.assert_array_equal(otmann.cross(a, b, threads=1).d, otmann.cross(a, b, threads=3).d)
+    np.testing.assert_array_equal(otmann.pairwise(a, threads=1).d, otmann.pairwise(a, threads=2).d)
+
+
+def test_weights_come_back_in_the_order_asked_for() -> None:
+    a, b = networks("cnn", 2)
+    ascending = nasbot.distance(a, b, structural_weights=(0.1, 0.4, 0.8))
+    jumbled = nasbot.distance(a, b, structural_weights=(0.4, 0.8, 0.1))
+    np.testing.assert_allclose(jumbled.d, ascending.d[[1, 2, 0]], rtol=1e-13)
+    assert np.all(np.diff(ascending.d) >= 0), "a dearer structure cannot make networks nearer"
+
+
+def test_packed_networks_serve_again_but_only_under_their_rules() -> None:
+    archs = networks("mlp-reg", 6)
+    otmann = Otmann()
+    packed = otmann.pack(archs)
+    np.testing.assert_array_equal(otmann.pairwise(packed).d, otmann.pairwise(archs).d)
+    with pytest.raises(OptionError, match="packed under 'paper' rules, this is 'release'"):
+        Otmann(preset="release").pairwise(packed)
+
+
+def test_empty_tables_are_empty() -> None:
+    assert nasbot.pairwise([]).d.shape == (4, 0, 0)
+    assert nasbot.cross([], networks("cnn", 3)).d_bar.shape == (4, 0, 3)
+
+
+def test_a_network_without_processing_layers_has_no_mass_and_is_as_far_as_the_other_is_heavy() -> None:
+    linear = Architecture("mlp-reg", [Layer("ip"), Layer("linear"), Layer("op")], [(0, 1), (1, 2)])
+    (other,) = networks("mlp-reg", 1)
+    assert nasbot.distance(linear, linear).d_bar.tolist() == [0.0] * 4
+    np.testing.assert_allclose(nasbot.distance(linear, other).d, other.total_mass)
+    np.testing.assert_allclose(nasbot.distance(linear, other).d_bar, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"structural_weights": (-0.1,)}, "finite and >= 0, got -0.1"),
+        ({"structural_weights": (float("nan"),)}, "finite and >= 0, got nan"),
+        ({"structural_weights": ()}, "at least one"),
+        ({"structural_weights": "abc"}, "sequence of numbers"),
+        ({"structural_weights": 0.5}, "sequence of numbers"),
+        ({"preset": "papers"}, "unknown preset 'papers'; known: paper, release, figure"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(options: dict[str, object], message: str) -> None:
+    a, b = networks("cnn", 2)
+    with pytest.raises(OptionError, match=message):
+        nasbot.distance(a, b, **options)  # type: ignore[arg-type]
+
+
+def test_zero_threads_are_refused() -> None:
+    with pytest.raises(OptionError, match="threads must be at least 1, got 0"):
+        nasbot.pairwise(networks("cnn", 3), threads=0)
+
+
+def test_two_vocabularies_are_refused() -> None:
+    with pytest.raises(VocabularyError, match=r"cnn.*mlp-reg"):
+        nasbot.cross(networks("cnn", 2), networks("mlp-reg", 2))
+
+
+def test_a_solve_that_does_not_converge_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    from nasbot.otmann import _network_simplex
+
+    monkeypatch.setattr(_network_simplex, "add_class_distances", lambda *_: _network_simplex.NOT_CONVERGED)
+    with pytest.raises(SolverError, match="did not converge"):
+        nasbot.pairwise(networks("cnn", 3))
+
+
+def test_growing_a_table_solves_only_new_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    archs = networks("cnn", 9)
+    table = PairwiseDistances.of(archs[:5])
+    solved = []
+    real = distances._solve_all
+
+    def counting(a, b, weights, *, only_above, threads):  # type: ignore[no-untyped-def]
+        solved.append(len(a) * (len(a) - 1) // 2 if only_above else len(a) * len(b))
+        return real(a, b, weights, only_above=only_above, threads=threads)
+
+    monkeypatch.setattr(distances, "_solve_all", counting)
+    grown = table.extended(archs[5:7]).extended([]).extended(archs[7:])
+    assert sum(solved) == 9 * 8 // 2 - 5 * 4 // 2
+    np.testing.assert_allclose(grown.distances.d, nasbot.pairwise(archs).d, rtol=1e-13)
+    np.testing.assert_array_equal(grown.distances.d, grown.distances.d.transpose(0, 2, 1))
+    assert len(grown) == 9
+    assert grown.networks == tuple(archs)
+
+
+@pytest.mark.parametrize("kind", ["mlp-reg", "cnn"])
+def test_a_table_from_scratch_and_one_by_linear_programming(kind: str) -> None:
+    archs = networks(kind, 4)
+    table = nasbot.pairwise(archs, structural_weights=(0.3,))
+    for i in range(4):
+        for j in range(4):
+            assert table.d[0, i, j] == pytest.approx(reference_distance(archs[i], archs[j], 0.3), rel=1e-9, abs=1e-9)

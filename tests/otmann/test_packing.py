@@ -1,0 +1,59 @@
+"""The compiled pass against its obvious twins in ``architecture``."""
+
+import numpy as np
+import pytest
+
+from nasbot.architecture import CNN, MLP_REG, Architecture, Layer, layer_masses
+from nasbot.errors import VocabularyError
+from nasbot.otmann.packing import pack
+from nasbot.otmann.presets import FIGURE, PAPER, RELEASE, RuleSet
+from nasbot.testing.networks import random_architecture
+
+
+def networks(kind: str, n: int = 30) -> list[Architecture]:
+    sizes = np.random.default_rng(7).integers(8, 60, n)
+    return [random_architecture(kind, rng=np.random.default_rng(i), n_layers=int(size)) for i, size in enumerate(sizes)]
+
+
+@pytest.mark.parametrize("kind", ["mlp-reg", "mlp-class", "cnn"])
+@pytest.mark.parametrize("rules", [PAPER, RELEASE, FIGURE], ids=lambda rules: rules.name)
+def test_the_compiled_pass_gives_the_masses_and_path_lengths_of_the_plain_one(kind: str, rules: RuleSet) -> None:
+    archs = networks(kind)
+    packed = pack(archs, rules)
+    class_of = rules.penalties_for(packed.vocabulary).exchange_classes
+    for i, arch in enumerate(archs):
+        masses = layer_masses(arch, rules.mass_rules)
+        lengths = arch.path_lengths.features
+        labels = [arch.vocabulary.index[layer.label] for layer in arch.layers]
+        assert packed.total_masses[i] == pytest.approx(masses.sum(), rel=1e-14)
+        for c, offsets in enumerate(packed.offsets):
+            rows = slice(offsets[i], offsets[i + 1])
+            members = [u for u, label in enumerate(labels) if class_of[label] == c]
+            np.testing.assert_array_equal(packed.labels[rows], [labels[u] for u in members])
+            np.testing.assert_allclose(packed.masses[rows], masses[members], rtol=1e-14)
+            n = lengths.shape[1]
+            np.testing.assert_array_equal(packed.features[:n, rows].T, lengths[members] / n)
+            assert not packed.features[n:, rows].any()
+
+
+def test_layers_without_mass_are_left_out_and_totals_may_be_zero() -> None:
+    linear_model = Architecture("mlp-reg", [Layer("ip"), Layer("linear"), Layer("op")], [(0, 1), (1, 2)])
+    packed = pack([linear_model], PAPER)
+    assert len(packed.masses) == 0
+    assert packed.total_masses.tolist() == [0.0]
+
+
+def test_networks_of_two_vocabularies_are_refused_by_name() -> None:
+    archs = [
+        random_architecture("mlp-reg", rng=np.random.default_rng(0), n_layers=8),
+        random_architecture("cnn", rng=np.random.default_rng(0), n_layers=8),
+    ]
+    with pytest.raises(VocabularyError, match="network 0 is mlp-reg, network 1 is cnn"):
+        pack(archs, PAPER)
+
+
+def test_a_users_vocabulary_keeps_its_own_penalties_under_every_preset() -> None:
+    assert RELEASE.penalties_for(CNN).penalty("max-pool", "avg-pool") == 0.5
+    assert RELEASE.penalties_for(MLP_REG) is MLP_REG.penalties
+    own = type(CNN)("cnn", CNN.labels, CNN.penalties, rules=(lambda arch: (),))
+    assert RELEASE.penalties_for(own).penalty("max-pool", "avg-pool") == 0.25
