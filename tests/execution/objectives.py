@@ -113,6 +113,16 @@ def never_leaving(arch):
     return 1.0
 
 
+def reporting_for_ever(arch, trial):
+    def report():
+        while True:
+            trial.report(1, 1.0)
+
+    threading.Thread(target=report, daemon=True).start()
+    time.sleep(0.05)
+    return 1.0
+
+
 def starting_children(arch):
     for _ in range(20):
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])

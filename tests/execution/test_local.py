@@ -89,6 +89,19 @@ def test_a_score_counts_however_the_process_leaves(run, objective):
     assert isinstance(run(objective), Scored)
 
 
+def test_nothing_comes_after_the_end():
+    executor = LocalExecutor(1)
+    executor.start(objectives.reporting_for_ever)
+    executor.submit(sample_job(0))
+    events = []
+    while not any(isinstance(event, Finished) for event in events):
+        events += executor.wait(PATIENCE)
+    assert isinstance(events[-1], Finished)
+    assert len(events) > 1
+    assert not executor.wait(0.1)
+    executor.close()
+
+
 def test_last_words_are_kept(run):
     outcome = run(objectives.segfaulting)
     assert "the last words" in outcome.details["process"]["output"]

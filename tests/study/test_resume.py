@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from nasbot.architecture import Label, LabelPenalties, Role, Vocabulary
 from nasbot.architecture.space import SearchSpace
 from nasbot.errors import FileError, OptionError, StudyError
 from nasbot.execution import SimulatedExecutor
 from nasbot.study import Study, StudyView, study_path
+from nasbot.study.settings import space_settings
 from tests.study.objectives import KilledOnce, score, simulated
 from tests.study.searchers import Sensitive
 
@@ -103,6 +105,16 @@ def test_other_settings_are_shown_and_refused(path, settings, words):
     with pytest.raises(StudyError, match=words):
         Study.open(path, **{**mine, **settings})
     Study.open(path, **mine).close()  # a refusal lets go of the file and changes nothing
+
+
+def test_a_vocabulary_that_changed_under_its_name_is_noticed():
+    def toy(mass):
+        dense = Label(name="dense", fixed_mass=mass)
+        labels = (Label(name="in", role=Role.INPUT), dense, Label(name="out", role=Role.OUTPUT))
+        return SearchSpace(Vocabulary("toy", labels, LabelPenalties.from_pairs(("in", "dense", "out"), {})))
+
+    assert space_settings(toy(1.0)) == space_settings(toy(1.0))
+    assert space_settings(toy(1.0))["kind"] != space_settings(toy(2.0))["kind"]
 
 
 def test_a_second_driver_is_refused_while_readers_read(path):

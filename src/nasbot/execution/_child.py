@@ -13,6 +13,8 @@ import signal
 import threading
 from multiprocessing.connection import Connection
 
+import numpy.random  # noqa: F401  numpy loads it when it is first used, which would be in every process
+
 from nasbot.execution._frames import FrameError, outcome_record, packed
 from nasbot.execution.base import Job, Limits, Objective
 from nasbot.execution.evaluation import LiveTrial, evaluate

@@ -175,6 +175,7 @@ class LocalExecutor:
             self._events.append(Finished(number, worker.with_usage(outcome, frame["peak_memory"]), self.now()))
             del self._running[number]
             worker.deadline = self.now() + SECONDS_TO_LEAVE
+            worker.spent.add(worker.results.fileno())  # whatever else it sends must not wake us
             self._leaving.append(worker)
 
     def _end(self, worker: _Worker, outcome: Outcome) -> None:

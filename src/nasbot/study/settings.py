@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 
@@ -14,7 +15,7 @@ from nasbot.search.base import Searcher
 from nasbot.trial import plain_json
 
 SHOWN_DIFFERENCES = 10
-FINGERPRINT_CHARACTERS = 16  # of each pool network: 64 bits tell a handful apart
+DIGEST_CHARACTERS = 16  # of pool networks and vocabularies: 64 bits tell a handful apart
 
 
 class Direction(StrEnum):
@@ -51,18 +52,26 @@ def study_settings(
             "direction": str(direction),
             "space": space_settings(searcher.space),
             "searcher": {"name": searcher.name, **searcher.settings()},
-            "pool": [arch.fingerprint[:FINGERPRINT_CHARACTERS] for arch in pool],
+            "pool": [arch.fingerprint[:DIGEST_CHARACTERS] for arch in pool],
             "context": dict(context),
         }
     )
 
 
 def space_settings(space: SearchSpace) -> dict[str, Json]:
-    """The limits of a space by their names; a vocabulary of one's own by its name and labels."""
+    """The limits of a space by their names (infinite ones as null); a vocabulary of one's own by a digest of it."""
     limits = {entry.name: getattr(space, entry.name) for entry in dataclasses.fields(space)}
     if isinstance(space.kind, Vocabulary):
-        limits["kind"] = {"name": space.kind.name, "labels": [label.name for label in space.kind.labels]}
-    return plain_json({name: None if value == float("inf") else value for name, value in limits.items()})
+        content = repr(
+            (
+                space.kind.labels,
+                space.kind.penalties.rows,
+                [getattr(rule, "__qualname__", "") for rule in space.kind.rules],
+            )
+        )
+        digest = hashlib.sha256(content.encode()).hexdigest()[:DIGEST_CHARACTERS]
+        limits["kind"] = {"name": space.kind.name, "labels": list(space.kind.by_name), "digest": digest}
+    return plain_json(limits)
 
 
 def check_same(stored: Mapping[str, Json], given: Mapping[str, Json]) -> None:

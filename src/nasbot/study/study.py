@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 from nasbot._rng import Role, checked_seed, stream
 from nasbot._typing import Json
@@ -77,6 +77,15 @@ class StudyView:
         self.close()
 
 
+class StudyOptions(TypedDict, total=False):
+    """What ``Study`` takes beside storage and searcher."""
+
+    seed: int
+    direction: str
+    pool: Sequence[Architecture] | None
+    context: Mapping[str, Json] | None
+
+
 class Study(StudyView):
     """A study to drive, by one thread of one process.
 
@@ -116,19 +125,19 @@ class Study(StudyView):
         self._requeue_all(interrupted=True)
 
     @classmethod
-    def open(cls, where: str | Path, searcher: Searcher, **settings: Any) -> Study:
+    def open(cls, where: str | Path, searcher: Searcher, **options: Unpack[StudyOptions]) -> Study:
         """The study of this name (a file in the studies' folder) or file: begun if it is new, resumed otherwise."""
         storage = SqliteStorage(study_path(where), vocabulary=searcher.space.vocabulary)
         try:
-            return cls(storage, searcher, **settings)
+            return cls(storage, searcher, **options)
         except BaseException:
             storage.close()
             raise
 
     @classmethod
-    def in_memory(cls, searcher: Searcher, **settings: Any) -> Study:
+    def in_memory(cls, searcher: Searcher, **options: Unpack[StudyOptions]) -> Study:
         """A study that ends with this process."""
-        return cls(MemoryStorage(), searcher, **settings)
+        return cls(MemoryStorage(), searcher, **options)
 
     # -- one trial at a time -------------------------------------------------------------------------------------------
 
