@@ -2,7 +2,7 @@
 
 The inputs are in tests/fuzz/bombs.py, which also measures them. Here no clock is read. Work is bounded by giving a
 process that meets all of them a minute of CPU, some forty times what it needs (a scan that starts again at every quote
-needs two hours for one of them), and by counting comparisons where the search is ours.
+would need hours for one of them), and by counting comparisons where the search is ours.
 """
 
 import json

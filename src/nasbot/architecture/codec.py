@@ -31,7 +31,7 @@ MAX_DIGITS = 20
 LAYER_KEYS = ("label", "units", "stride")
 
 # The possessive quantifiers (*+) and the optional last quote make every match final: an unterminated string is eaten
-# whole, once. With plain ones each of its quotes starts another scan to the end: 40 kB took 10 seconds, 1 MB two hours.
+# whole, once. With plain ones each of its quotes starts another scan to the end: 40 kB took 10 s, 1 MB takes hours.
 STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 BRACKET = re.compile(r"[\[\]{}]")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path as FilePath
 
 import numpy as np
@@ -69,12 +70,13 @@ def network_scene(arch: Architecture, *, title: str | None = None, masses: bool 
     plan = layout([(box_width(texts), BOX_HEIGHT)] * len(texts), arch.edges)
     title = (title or "")[:MAX_TITLE]
     heading = TITLE_SIZE + 12 if title else 0.0
-    width = max(plan.width, text_width(title, TITLE_SIZE)) + 2 * MARGIN
+    width = ceil(max(plan.width, text_width(title, TITLE_SIZE)) + 2 * MARGIN)
     plan = shifted(plan, (width - plan.width) / 2, MARGIN + heading)
     shapes: list[Shape] = [*edge_shapes(plan), *box_shapes(arch, plan, texts)]
     if title:
         shapes.append(Text(width / 2, MARGIN + TITLE_SIZE / 2, title, TITLE_SIZE, INK))
-    return Scene(width, plan.height + heading + 2 * MARGIN, tuple(shapes), title or description(arch))
+    height = ceil(plan.height + heading + 2 * MARGIN)
+    return Scene(width, height, tuple(shapes), title or description(arch))
 
 
 def description(arch: Architecture) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path as FilePath
 
 import numpy as np
@@ -80,7 +81,7 @@ def matching_scene(matching: Matching, *, names: tuple[str, str] | None = None) 
     left, right = _columns(matching, heading=TITLE_SIZE + 14 if names else 0.0)
     legend, caption = _legend(matching), _caption(matching)
     texts_width = max(legend.width, *(text_width(line.content, line.size) for line in caption))
-    width = max(right.end, texts_width) + 2 * MARGIN
+    width = ceil(max(right.end, texts_width) + 2 * MARGIN)
     shift = (width - right.end) / 2
     left, right = left.moved(shift), right.moved(shift)
     shapes: list[Shape] = [*_ribbons(matching, left, right)]
@@ -92,7 +93,7 @@ def matching_scene(matching: Matching, *, names: tuple[str, str] | None = None) 
     bottom = max(box.y + box.height for column in (left, right) for box in column.plan.boxes)
     shapes += legend.shapes((width - legend.width) / 2, bottom + 30)
     shapes += [Text(width / 2, bottom + 58 + 20 * i, x.content, x.size, x.colour) for i, x in enumerate(caption)]
-    height = bottom + 58 + 20 * len(caption) - 10 + MARGIN / 2
+    height = ceil(bottom + 58 + 20 * len(caption) - 10 + MARGIN / 2)
     n_1, n_2 = len(matching.first.layers), len(matching.second.layers)
     description = f"how networks of {n_1} and {n_2} layers are matched; distance {short_number(matching.distance)}"
     return Scene(width, height, tuple(shapes), description)

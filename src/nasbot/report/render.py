@@ -67,7 +67,8 @@ def _svg_style(shape: Shape) -> str:
         case Rectangle():
             return f'fill="{shape.fill}"{_svg_stroke(shape)}'
         case Path():
-            opacity = f' opacity="{_number(shape.opacity)}"' if shape.opacity < 1 else ""
+            # Of the fill, not of the group: where two ribbons cross, both are to be seen.
+            opacity = f' fill-opacity="{_number(shape.opacity)}"' if shape.opacity < 1 else ""
             return f'fill="{shape.fill}"{_svg_stroke(shape)}{opacity}'
         case Text():
             anchor = "" if shape.anchor == "start" else f' text-anchor="{shape.anchor}"'

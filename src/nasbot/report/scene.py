@@ -28,7 +28,7 @@ class Rectangle:
 
 @dataclass(frozen=True)
 class Path:
-    """A start and cubic Bézier pieces, stroked, filled (then closed), or both."""
+    """A start and cubic Bézier pieces, stroked, or filled (then closed, and perhaps translucent)."""
 
     start: Point
     pieces: tuple[Piece, ...]
@@ -55,7 +55,10 @@ Shape = Rectangle | Path | Text
 
 @dataclass(frozen=True)
 class Scene:
-    """Shapes in the order in which they are painted, within (0, 0) … (width, height)."""
+    """Shapes in the order in which they are painted, within (0, 0) … (width, height).
+
+    Whole numbers for width and height keep the edge of the background sharp.
+    """
 
     width: float
     height: float
