@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from nasbot.architecture import Label, LabelPenalties, Layer, Role, Vocabulary, chain
 from nasbot.errors import OptionError
-from nasbot.execution import Finished, Limits, LocalExecutor
+from nasbot.execution import Finished, Job, Limits, LocalExecutor
 from nasbot.testing.executor_conformance import PATIENCE, ExecutorConformance, sample_job
 from nasbot.trial import Failed, FailureCause, Scored
 from tests.execution import objectives
@@ -144,6 +145,28 @@ def test_what_cannot_be_sent_is_refused_at_once(objective):
     with pytest.raises(OptionError, match="cannot be sent to a worker process"):
         executor.start(objective)
     executor.close()
+
+
+def test_a_network_that_cannot_be_sent_is_refused():
+    labels = (
+        Label(name="in", role=Role.INPUT),
+        Label(name="dense", fixed_mass=1.0),
+        Label(name="out", role=Role.OUTPUT),
+    )
+    penalties = LabelPenalties.from_pairs(("in", "dense", "out"), {})
+    toy = Vocabulary("toy", labels, penalties, rules=(lambda arch: (),))
+    executor = LocalExecutor()
+    executor.start(objectives.scored)
+    with pytest.raises(OptionError, match="rules of the vocabulary"):
+        executor.submit(Job(0, chain(toy, [Layer("dense")])))
+    executor.close()
+
+
+def test_cores_are_shared():
+    cores = len(os.sched_getaffinity(0))
+    assert LocalExecutor(1).threads == cores
+    assert LocalExecutor(cores).threads == 1
+    assert LocalExecutor(2 * cores).threads == 1
 
 
 def test_one_killed_worker_leaves_the_others_alone(tmp_path):

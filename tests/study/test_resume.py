@@ -13,6 +13,7 @@ from nasbot.architecture import Label, LabelPenalties, Role, Vocabulary
 from nasbot.architecture.space import SearchSpace
 from nasbot.errors import FileError, OptionError, StudyError
 from nasbot.execution import SimulatedExecutor
+from nasbot.storage import SqliteStorage
 from nasbot.study import Study, StudyView, study_path
 from nasbot.study.settings import space_settings
 from tests.study.objectives import KilledOnce, score, simulated
@@ -243,6 +244,12 @@ def test_a_name_is_a_file_in_the_studies_folder(tmp_path, monkeypatch):
 def test_names_cannot_lead_astray(name):
     with pytest.raises(OptionError, match="study"):
         study_path(name)
+
+
+def test_reading_what_has_not_begun(path):
+    SqliteStorage(path).close()
+    with pytest.raises(StudyError, match="no study yet"):
+        StudyView.read(path)
 
 
 def test_reading_what_is_not_there(tmp_path):

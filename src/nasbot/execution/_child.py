@@ -30,7 +30,7 @@ def main(
     objective: Objective,
     job: Job,
     limits: Limits,
-    threads: int | None,
+    threads: int,
     results: Connection,
     output: Connection,
     lifeline: Connection,
@@ -39,7 +39,7 @@ def main(
     _lead_a_group()
     _die_with_the_driver(lifeline)
     _redirect_output(output)
-    for name in THREADS if threads is not None else ():
+    for name in THREADS:
         os.environ[name] = str(threads)
     hard_limit = _limit_memory(limits.memory)
     sender = _Sender(results)

@@ -38,7 +38,7 @@ class LocalExecutor:
 
     ``preload`` names modules that the fork server loads beforehand, beside the objective's own; it takes effect if
     this is the first executor of the driver's life that starts a process. ``threads`` is how many each evaluation's
-    numeric libraries may use.
+    numeric libraries may use (OMP_NUM_THREADS and its like), by default an equal share of the cores.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class LocalExecutor:
     ) -> None:
         self.slots = check_slots(slots)
         self.limits = limits or Limits()
-        self.threads = None if threads is None else check_slots(threads)
+        self.threads = max(1, len(os.sched_getaffinity(0)) // self.slots) if threads is None else check_slots(threads)
         self._origin = time.monotonic()
         self._context = multiprocessing.get_context("forkserver")
         self._preload = (_child.__name__, *preload)
@@ -87,6 +87,11 @@ class LocalExecutor:
         except OSError as error:
             failure = Failed(FailureCause.CRASHED, f"its process could not be started: {error}")
             self._events.append(Finished(job.number, failure, self.now()))
+        except Exception as error:  # noqa: BLE001  whatever pickling meets, in a vocabulary's own rules for instance
+            raise OptionError(
+                f"trial {job.number}: its network cannot be sent to a worker process; are the rules of the vocabulary "
+                f"functions of a module? {type(error).__name__}: {str(error)[:200]}"
+            ) from None
 
     def wait(self, timeout: float | None = None) -> Sequence[Event]:
         """What happened since the last call; wakes up for results, deaths and limits."""

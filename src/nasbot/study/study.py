@@ -44,7 +44,12 @@ class StudyView:
     @classmethod
     def read(cls, where: str | Path, *, vocabulary: Vocabulary | None = None) -> StudyView:
         """The study of this name or file, for reading; it may be running."""
-        return StudyView(SqliteStorage(study_path(where), vocabulary=vocabulary, read_only=True))
+        storage = SqliteStorage(study_path(where), vocabulary=vocabulary, read_only=True)
+        try:
+            return StudyView(storage)
+        except BaseException:
+            storage.close()
+            raise
 
     @property
     def history(self) -> History:
