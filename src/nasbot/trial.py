@@ -119,7 +119,7 @@ class Trial:
 
     ``notes`` say where the network came from, as plain JSON. Searchers use these keys where they apply and may add
     more: searcher (name), mean, sd, utility (predicted when proposed), parents (trial numbers), modifiers (names),
-    seconds ({distances, fitting, maximising}).
+    seconds ({distances, fitting, maximising}). The study adds deciding, the seconds of the whole proposal.
     """
 
     number: int

@@ -122,7 +122,8 @@ class SqliteMachine(StorageMachine):
             reader.close()
 
 
-for machine, n_examples in ((MemoryMachine, 30), (SqliteMachine, 15)):
+for machine, share in ((MemoryMachine, 0.6), (SqliteMachine, 0.3)):  # of what the profile asks for
+    n_examples = max(1, int(share * settings().max_examples))
     machine.TestCase.settings = settings(max_examples=n_examples, stateful_step_count=25)
 TestMemoryModel = MemoryMachine.TestCase
 TestSqliteModel = SqliteMachine.TestCase

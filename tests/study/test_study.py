@@ -87,6 +87,7 @@ def test_telling_a_trial_of_another_study(study):
 def test_reports_make_a_curve(study):
     trial = study.ask()
     study.report(trial, 1, 0.5)
+    study.report(trial, 2, math.nan)
     study.report(trial, 2, 0.75)
     study.tell(trial, 1.0)
     assert study.history[0].curve == ((1, 0.5), (2, 0.75))
@@ -272,8 +273,10 @@ def test_an_interrupt_leaves_nothing_running(study):
 
 
 def test_a_broken_callback_leaves_nothing_running(study):
+    executor = SimulatedExecutor(3, duration=lambda arch: 1.0)
     with pytest.raises(ZeroDivisionError):
-        study.optimise(score, 10, on_change=lambda trial: 1 / (trial.number - 1))
+        study.optimise(score, 10, executor=executor, on_change=lambda trial: 1 / (trial.state == "running"))
+    assert study.history.finished
     assert not [t for t in study.history if t.state == "running"]
 
 
@@ -324,6 +327,7 @@ def test_an_empty_pool():
     study = Study.in_memory(Sensitive(), pool=())
     study.optimise(score, 2)
     assert [t.notes["searcher"] for t in study.history] == ["sensitive"] * 2
+    assert all(t.notes["deciding"] >= 0 for t in study.history)
 
 
 def test_beliefs_are_the_searchers():

@@ -135,9 +135,10 @@ class Loop:
         while events := self._executor.wait(0):
             self._take([event for event in events if not _is_cancelled(event)])
         # From the records, not from our own set: an interrupt may have come between the two.
-        for trial in self._study.history.pending:
-            if trial.state is TrialState.RUNNING and trial.number not in self._elsewhere:
-                self._tell(self._study.requeue(trial.number, interrupted=True))
+        pending = self._study.history.pending
+        left = [t.number for t in pending if t.state is TrialState.RUNNING and t.number not in self._elsewhere]
+        for trial in [self._study.requeue(number, interrupted=True) for number in left]:
+            self._tell(trial)
 
     def _summary(self) -> str:
         counts = Counter(failure.cause for failure in self._failures)

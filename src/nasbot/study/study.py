@@ -10,6 +10,7 @@ outcomes were recorded; so it is the same after a resume, in another process and
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from nasbot._typing import Json
 from nasbot.architecture import Architecture, Vocabulary
 from nasbot.errors import NasbotError, OptionError, StudyError
 from nasbot.execution import Executor, Limits, LocalExecutor, Objective, SerialExecutor, outcome_of
+from nasbot.execution.evaluation import as_number
 from nasbot.search.base import Explains, Proposal, Searcher
 from nasbot.storage import MemoryStorage, SqliteStorage, Storage
 from nasbot.study.budget import Budget
@@ -164,8 +166,11 @@ class Study(StudyView):
         return self._record(self._running_trial(trial), outcome, at=self.elapsed())
 
     def report(self, trial: Trial | int, step: int, value: float) -> Trial:
-        """Add a point to a running trial's curve."""
-        return self._extend(self._running_trial(trial), [Point(step, value)])
+        """Add a point to a running trial's curve; a value that is not finite is not recorded."""
+        known, score = self._running_trial(trial), as_number(value)
+        if score is None or not math.isfinite(score):
+            return known
+        return self._extend(known, [Point(int(step), score)])
 
     # -- the loop ------------------------------------------------------------------------------------------------------
 
@@ -247,14 +252,16 @@ class Study(StudyView):
 
     def _proposed(self) -> Trial:
         history = self.history
+        begun = time.perf_counter()
         proposal = self._propose(history)
+        seconds = time.perf_counter() - begun
         try:
             self.searcher.space.check(proposal.arch)
         except NasbotError as error:
             raise StudyError(f"{self.searcher.name} proposed a network outside its space: {error}") from None
         if proposal.arch.fingerprint in history.seen:
             raise StudyError(f"{self.searcher.name} proposed a network again that is evaluated, pending or failed")
-        notes = {"searcher": self.searcher.name, **proposal.notes}
+        notes = {"searcher": self.searcher.name, **proposal.notes, "deciding": seconds}
         return Trial(number=len(history), arch=proposal.arch, notes=notes, proposed_after=len(history.finished))
 
     def _propose(self, history: History) -> Proposal:
