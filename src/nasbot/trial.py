@@ -11,6 +11,7 @@ Everything here is a frozen value, and values of the objective are always to be 
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -118,7 +119,7 @@ class Trial:
 
     ``notes`` say where the network came from, as plain JSON. Searchers use these keys where they apply and may add
     more: searcher (name), mean, sd, utility (predicted when proposed), parents (trial numbers), modifiers (names),
-    seconds ({distances, fitting, maximising}).
+    seconds ({distances, fitting, maximising}). The study adds deciding, the seconds of the whole proposal.
     """
 
     number: int
@@ -336,10 +337,14 @@ def _key(key: object) -> str:
 
 
 def _finite(value: object) -> float:
-    is_number = isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value):  # type: ignore[arg-type]
-        raise OptionError(f"value: expected a finite number, got {str(value)[:60]!r}")
-    return float(value)  # type: ignore[arg-type]
+    try:
+        if isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool):
+            number = float(value) + 0.0  # no minus zero, which a minimised 0 would be and SQL cannot keep
+            if math.isfinite(number):
+                return number
+    except OverflowError:  # a whole number of hundreds of digits
+        pass
+    raise OptionError(f"value: expected a finite number, got {reprlib.repr(value)}")
 
 
 def _one_string(text: str) -> str:

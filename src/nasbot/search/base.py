@@ -36,8 +36,8 @@ class Searcher(Protocol):
     - Stateless: all it knows is in ``history`` and its own settings. It may keep caches, and asking it in another
       order, in another process or after a resume gives the same answers. What it wants to remember from one proposal
       to the next goes into the notes.
-    - Deterministic: equal settings, equal histories and equal generators give equal proposals. It reads no clock
-      (times in the notes are for people) and draws from nothing but ``rng``.
+    - Deterministic: equal settings, equal histories and equal generators give equal proposals. It draws from nothing
+      but ``rng``, and no clock has a say: times, measured now or found in the history, are for people.
     - Of a pending trial it uses only the network and the notes. Whether one waits or already runs, and its curve so
       far, depend on luck.
     - New: the proposal lies in ``space`` and is not, up to isomorphism, in ``history.seen``.

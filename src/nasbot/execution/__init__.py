@@ -1,0 +1,23 @@
+"""Where an evaluation runs: here, in processes of its own, or on a simulated clock."""
+
+from nasbot.execution.base import Event, Executor, Finished, Job, Limits, Objective, Reported
+from nasbot.execution.evaluation import LiveTrial, evaluate, outcome_of
+from nasbot.execution.local import LocalExecutor
+from nasbot.execution.serial import SerialExecutor
+from nasbot.execution.simulated import SimulatedExecutor
+
+__all__ = [
+    "Event",
+    "Executor",
+    "Finished",
+    "Job",
+    "Limits",
+    "LiveTrial",
+    "LocalExecutor",
+    "Objective",
+    "Reported",
+    "SerialExecutor",
+    "SimulatedExecutor",
+    "evaluate",
+    "outcome_of",
+]

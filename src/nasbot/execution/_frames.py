@@ -1,0 +1,88 @@
+"""Messages from an evaluation's process: length, CRC, then JSON. A torn or foreign write is never believed."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Scored
+
+HEADER = struct.Struct(">II")
+MAX_FRAME = 16_000_000
+
+
+class FrameError(ValueError):
+    """What came is not a frame, or a damaged one."""
+
+
+def packed(record: Mapping[str, Any]) -> bytes:
+    """One frame. Raises FrameError where the record is larger than a frame may be."""
+    body = json.dumps(record, allow_nan=False).encode()
+    if len(body) > MAX_FRAME:
+        raise FrameError(f"a result of {len(body):,} bytes; at most {MAX_FRAME:,} are taken")
+    return HEADER.pack(len(body), zlib.crc32(body)) + body
+
+
+class FrameReader:
+    """Collects bytes as they come and gives back whole frames."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, content: bytes) -> list[dict[str, Any]]:
+        """The frames that these bytes complete. Raises FrameError at the first that is not one."""
+        self._buffer += content
+        frames = []
+        while len(self._buffer) >= HEADER.size:
+            length, checksum = HEADER.unpack_from(self._buffer)
+            if length > MAX_FRAME:
+                raise FrameError(f"a frame of {length:,} bytes is announced; at most {MAX_FRAME:,} are taken")
+            end = HEADER.size + length
+            if len(self._buffer) < end:
+                break
+            body = bytes(self._buffer[HEADER.size : end])
+            del self._buffer[:end]
+            frames.append(_record(body, checksum))
+        return frames
+
+
+def _record(body: bytes, checksum: int) -> dict[str, Any]:
+    if zlib.crc32(body) != checksum:
+        raise FrameError("a frame's checksum does not fit its content")
+    try:
+        record = json.loads(body, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise FrameError("a frame is not JSON") from None
+    if not isinstance(record, dict):
+        raise FrameError("a frame is not an object")
+    return record
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number that JSON knows")
+
+
+def outcome_record(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as plain data."""
+    match outcome:
+        case Scored(value, details):
+            return {"value": value, "details": details}
+        case Failed(cause, message, details):
+            return {"cause": str(cause), "message": message, "details": details}
+        case Cancelled(message):
+            return {"message": message}
+
+
+def outcome_from(record: Mapping[str, Any]) -> Outcome:
+    """The outcome that ``outcome_record`` wrote. Raises FrameError for anything else."""
+    try:
+        if "value" in record:
+            return Scored(record["value"], record["details"])
+        if "cause" in record:
+            return Failed(FailureCause(record["cause"]), record["message"], record["details"])
+        return Cancelled(record["message"])
+    except (KeyError, TypeError, ValueError):
+        raise FrameError("a frame is not an outcome") from None

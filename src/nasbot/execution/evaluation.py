@@ -1,0 +1,125 @@
+"""Calling an objective, and making an outcome of whatever it returns or raises."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import numbers
+import reprlib
+import traceback
+from collections.abc import Callable
+from decimal import Decimal
+
+import numpy as np
+
+from nasbot._rng import Role, derived_seed, stream
+from nasbot.architecture import Architecture
+from nasbot.errors import NasbotError, RefusedError
+from nasbot.execution.base import Job, Objective
+from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point, Scored
+
+MAX_MESSAGE = 500
+MAX_TRACEBACK = 4000
+MAX_STEP = 2**62
+# How PyTorch and CUDA say that memory ran out; neither raises MemoryError.
+OUT_OF_MEMORY = ("can't allocate memory", "out of memory")
+
+
+class LiveTrial:
+    """What an objective that asks for ``trial`` is given."""
+
+    def __init__(self, job: Job, send: Callable[[Point], None]) -> None:
+        self.number = job.number
+        self.arch: Architecture = job.arch
+        self.seed = derived_seed(job.seed, job.number, Role.OBJECTIVE)  # for libraries that want a whole number
+        self._study_seed = job.seed
+        self._send = send
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """A fresh generator that is the same whenever and wherever this trial runs."""
+        return stream(self._study_seed, self.number, Role.OBJECTIVE)
+
+    def report(self, step: int, value: float) -> None:
+        """Add a point to the trial's curve. A value that is not finite is not recorded; the trial goes on."""
+        score = as_number(value)
+        position = int(step)
+        if score is not None and math.isfinite(score) and abs(position) <= MAX_STEP:
+            self._send(Point(position, score))
+
+
+def evaluate(objective: Objective, live: LiveTrial) -> Outcome:
+    """The outcome of one call, whatever happens in it; only KeyboardInterrupt passes."""
+    try:
+        return outcome_of(objective(live.arch, trial=live) if wants_trial(objective) else objective(live.arch))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  an objective may raise anything, SystemExit included
+        return failure_of(error)
+
+
+def wants_trial(objective: Objective) -> bool:
+    """Whether the objective has a parameter named ``trial``."""
+    try:
+        return "trial" in inspect.signature(objective).parameters
+    except (TypeError, ValueError):  # builtins without a signature
+        return False
+
+
+def outcome_of(returned: object) -> Outcome:
+    """What an objective's return value means: a finite number is a score, all else a failure that says what came."""
+    if isinstance(returned, Scored | Failed | Cancelled):
+        return returned
+    value = as_number(returned)
+    if value is None:
+        message = f"the objective must return a finite number, got {_shown(returned)} ({type(returned).__name__[:60]})"
+        return Failed(FailureCause.EXCEPTION, message)
+    if not math.isfinite(value):
+        return Failed(FailureCause.NAN, f"the objective must return a finite number, got {value}")
+    return Scored(value)
+
+
+def as_number(value: object) -> float | None:
+    """A real number as a float (infinite where it is too large), None for anything else; a boolean is not a number."""
+    try:
+        if getattr(value, "ndim", None) == 0:  # arrays and tensors of one number
+            value = value.item()  # type: ignore[attr-defined]
+        if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | Decimal):
+            return None
+        return float(value)
+    except OverflowError:
+        return math.inf
+    except Exception:  # noqa: BLE001  whatever a foreign number's own conversion raises
+        return None
+
+
+def failure_of(error: BaseException) -> Failed:
+    """An exception as an outcome: its class and message, and the end of its traceback in the details."""
+    text = "".join(traceback.format_exception(error))[-MAX_TRACEBACK:]
+    return Failed(_cause_of(error), _message_of(error), {"traceback": text})
+
+
+def _cause_of(error: BaseException) -> FailureCause:
+    if isinstance(error, RefusedError):
+        return FailureCause.REFUSED
+    if isinstance(error, MemoryError):
+        return FailureCause.OOM
+    if isinstance(error, RuntimeError) and any(sign in _message_of(error) for sign in OUT_OF_MEMORY):
+        return FailureCause.OOM
+    return FailureCause.EXCEPTION
+
+
+def _message_of(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001  an exception whose own message raises
+        text = "(no message: its __str__ raised)"
+    text = text[:MAX_MESSAGE]
+    return text if isinstance(error, NasbotError) and text else f"{type(error).__name__}: {text}".removesuffix(": ")
+
+
+def _shown(value: object) -> str:
+    try:
+        return reprlib.repr(value)[:100]
+    except Exception:  # noqa: BLE001  an object whose own repr raises
+        return "an object that cannot be shown"

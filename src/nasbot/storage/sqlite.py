@@ -1,0 +1,237 @@
+"""A study in one SQLite file, with write-ahead log and synchronous=FULL: acknowledged means that the disk has it.
+
+The driver holds a lock beside the file (``_lock``) and keeps the history in memory, since nobody else can change it.
+Readers take no lock and may be many; each reading is one transaction, so they see a state that the study was in.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from urllib.parse import quote
+
+from nasbot._typing import Json
+from nasbot.architecture import Vocabulary
+from nasbot.errors import FileError, NasbotError, StorageError, StudyError
+from nasbot.storage import _schema
+from nasbot.storage._lock import DriverLock
+from nasbot.storage._rows import COLUMNS, Row, crc, decoded, encoded, point_rows, trial_of, trial_row
+from nasbot.storage.memory import following
+from nasbot.trial import History, Trial, plain_json
+
+BUSY_SECONDS = 10.0
+MAX_CELL_BYTES = 64_000_000
+MAGIC = b"SQLite format 3\x00"
+
+
+class SqliteStorage:
+    """One study in the file ``path``. As driver (default) it is made if it is not there; ``read_only`` never writes.
+
+    ``vocabulary`` is needed where the networks' is not built in. Raises FileError where the file cannot be opened,
+    StudyError where another driver has it, StorageError where it is not an intact study.
+    """
+
+    def __init__(self, path: str | Path, *, vocabulary: Vocabulary | None = None, read_only: bool = False) -> None:
+        self.path = Path(path)
+        self.read_only = read_only
+        self._vocabulary = vocabulary
+        self._history: History | None = None  # the driver's copy
+        self._lock: DriverLock | None = None
+        self._db: sqlite3.Connection | None = None
+        self._known: dict[int, tuple[Row, tuple[Row, ...], Trial]] = {}
+        _check_file(self.path, must_exist=read_only)
+        if not read_only:
+            self._lock = DriverLock(self.path)
+        try:
+            with self._explained():
+                self._db = self._connected()
+                _schema.prepare(self._db, may_write=not read_only)
+                if not read_only:
+                    self._history = self._read_history()
+        except BaseException:
+            self.close()
+            raise
+        if not read_only:
+            _sync_folder(self.path)
+
+    # -- the promises --------------------------------------------------------------------------------------------------
+
+    def settings(self) -> Mapping[str, Json] | None:
+        """What ``create`` was given; None where there is no study yet."""
+        with self._explained():
+            row = self._open_db().execute("SELECT id, record, crc FROM settings").fetchone()
+            if row is None:
+                return None
+            if crc(row[:-1]) != row[-1]:
+                raise StorageError("the settings are damaged: their checksum does not fit")
+            return decoded("the settings", row[1])
+
+    def create(self, settings: Mapping[str, Json], trials: Sequence[Trial] = ()) -> None:
+        """Begin the study, with its first trials."""
+        if self.settings() is not None:
+            raise StudyError(f"{self.path}: the study exists already")
+        cells = (1, encoded(plain_json(settings)))
+        with self._transaction() as db:
+            db.execute("INSERT INTO settings VALUES (?, ?, ?)", (*cells, crc(cells)))
+            after = self._write(db, History(), trials)
+        self._history = after
+
+    def history(self) -> History:
+        """Everything recorded so far; for the driver from memory, for a reader from the file."""
+        self._open_db()
+        if self._history is not None:
+            return self._history
+        with self._explained():
+            return self._read_history()
+
+    def save(self, *trials: Trial) -> None:
+        """Record these trials, all or none; on disk when this returns."""
+        if self.settings() is None:
+            raise StudyError(f"{self.path}: the study does not exist yet: create it first")
+        with self._transaction() as db:
+            after = self._write(db, self.history(), trials)
+        self._history = after
+
+    def close(self) -> None:
+        """Let go of the file and of the driver's place."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+        if self._lock is not None:
+            self._lock.release()
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def _read_history(self) -> History:
+        db = self._open_db()
+        db.execute("BEGIN")
+        try:
+            rows = db.execute(f"SELECT {COLUMNS} FROM trials ORDER BY number").fetchall()
+            points = db.execute(
+                "SELECT trial, position, step, value, crc FROM points ORDER BY trial, position"
+            ).fetchall()
+        finally:
+            db.execute("COMMIT")
+        curves = {number: tuple(curve) for number, curve in groupby(points, key=lambda row: row[0])}
+        trials = tuple(self._trial(row, curves.pop(row[0], ())) for row in rows)
+        if curves:
+            raise StorageError(f"there are points of a curve of trial {next(iter(curves))}, which is not there")
+        try:
+            return History(trials)
+        except StudyError as error:
+            raise StorageError(f"trials are missing: {error}") from None
+
+    def _trial(self, row: Row, curve: tuple[Row, ...]) -> Trial:
+        """A reader polls; what has not changed since is not read again."""
+        known = self._known.get(row[0])
+        if known is None or known[0] != row or known[1] != curve:
+            known = (row, curve, trial_of(row, curve, self._vocabulary))
+            if self.read_only:
+                self._known[row[0]] = known
+        return known[2]
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+
+    def _write(self, db: sqlite3.Connection, before: History, trials: Sequence[Trial]) -> History:
+        after = before
+        marks = ", ".join("?" * (COLUMNS.count(",") + 1))
+        for trial in trials:
+            was = after[trial.number].curve if 0 <= trial.number < len(after) else ()
+            after = following(after, (trial,))
+            # An update in place and not REPLACE, which deletes first and would break the points' reference.
+            updates = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
+            db.execute(
+                f"INSERT INTO trials ({COLUMNS}) VALUES ({marks}) ON CONFLICT (number) DO UPDATE SET {updates}",
+                trial_row(trial),
+            )
+            kept = len(was)
+            if trial.curve[:kept] != was:
+                db.execute("DELETE FROM points WHERE trial = ?", (trial.number,))
+                kept = 0
+            rows = point_rows(trial.number, kept, trial.curve[kept:])
+            db.executemany("INSERT INTO points VALUES (?, ?, ?, ?, ?)", rows)
+        return after
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        if self.read_only:
+            raise StudyError(f"{self.path} is open for reading only")
+        db = self._open_db()
+        with self._explained():
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+    # -- the file ------------------------------------------------------------------------------------------------------
+
+    def _connected(self) -> sqlite3.Connection:
+        mode = _reading_mode(self.path) if self.read_only else "mode=rwc"
+        address = f"file:{quote(str(self.path.absolute()))}?{mode}"
+        db = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES)
+        db.execute("PRAGMA trusted_schema = OFF")  # a view or trigger in a file from elsewhere may not call functions
+        db.execute("PRAGMA cell_size_check = ON")
+        if not self.read_only:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = FULL")
+            db.execute("PRAGMA foreign_keys = ON")
+        return db
+
+    def _open_db(self) -> sqlite3.Connection:
+        if self._db is None:
+            raise StudyError(f"{self.path}: the study is closed")
+        return self._db
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """SQLite's errors as ours, every one with the file's name."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise FileError(f"{self.path}: {error}") from None
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:
+            raise StorageError(f"{self.path}: {error}") from None
+        except NasbotError as error:
+            if not str(error).startswith(str(self.path)):
+                error.args = (f"{self.path}: {error}",)
+            raise
+
+
+def _check_file(path: Path, *, must_exist: bool) -> None:
+    """Before SQLite sees it: clear words for what is no file, or no SQLite file. Makes the folder of a new study."""
+    try:
+        if not path.exists() and not must_exist:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            return
+        with path.open("rb") as file:
+            beginning = file.read(len(MAGIC))
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise FileError(f"cannot open {path}: {getattr(error, 'strerror', None) or error}") from None
+    if beginning not in (b"", MAGIC):
+        raise StorageError(f"{path}: not a nasbot study (not an SQLite file)")
+
+
+def _reading_mode(path: Path) -> str:
+    """Beside a file in a folder that may not be written SQLite cannot make its index of the log."""
+    has_log = path.with_name(path.name + "-wal").exists()
+    return "mode=ro" if has_log or os.access(path.parent, os.W_OK) else "mode=ro&immutable=1"
+
+
+def _sync_folder(path: Path) -> None:
+    """So that a new file is still in its folder after a power cut."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    except OSError:
+        pass  # some file systems refuse; SQLite has synced the content
+    finally:
+        os.close(folder)

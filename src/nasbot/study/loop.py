@@ -1,0 +1,155 @@
+"""Propose, evaluate, record, again: asynchronously, so that a worker that is free gets its next network at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from nasbot.errors import ExhaustedError, FailingError, OptionError, StudyError
+from nasbot.execution import Event, Executor, Finished, Job, Reported
+from nasbot.study.budget import Budget
+from nasbot.trial import Cancelled, Failed, FailureCause, Point, Scored, Trial, TrialState
+
+if TYPE_CHECKING:
+    from nasbot.study.study import Study
+
+OnChange = Callable[[Trial], None]
+RETRIES_IF_KILLED = 1  # somebody ended its process, which says nothing about the network
+
+
+class Loop:
+    """One run of a study on one executor."""
+
+    def __init__(
+        self,
+        study: Study,
+        executor: Executor,
+        budget: Budget,
+        max_consecutive_failures: int | None,
+        overtime: float | None,
+        on_change: OnChange | None,
+    ) -> None:
+        if max_consecutive_failures is not None and max_consecutive_failures < 1:
+            raise OptionError(
+                f"max_consecutive_failures: expected at least 1, or None for no limit, got {max_consecutive_failures}"
+            )
+        if overtime is not None and not overtime >= 0:
+            raise OptionError(f"overtime: expected seconds >= 0, or None for no limit, got {overtime}")
+        self._study = study
+        self._executor = executor
+        self._budget = budget
+        self._max_failures = max_consecutive_failures
+        self._overtime = overtime
+        self._tell = on_change or (lambda trial: None)
+        self._running: set[int] = set()
+        self._elsewhere = {t.number for t in study.history.pending if t.state is TrialState.RUNNING}  # asked by hand
+        self._failures: list[Failed] = []  # since the last success
+
+    def run(self) -> None:
+        """Until the budget is spent and nothing runs. However it ends, no trial is left running."""
+        try:
+            while True:
+                self._fill()
+                if not self._running or self._is_overtime():
+                    break
+                self._take(self._executor.wait(self._patience()))
+        finally:
+            self._abandon()
+        if self._is_failing():
+            raise FailingError(self._summary())
+
+    # -- beginning trials ----------------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        while len(self._running) < self._executor.slots and self._may_begin():
+            try:
+                trial = self._study.ask()
+            except ExhaustedError:
+                if not self._running:
+                    raise
+                return  # what is running may open new ways
+            self._executor.submit(Job(trial.number, trial.arch, self._study.seed))
+            self._running.add(trial.number)
+            self._tell(trial)
+
+    def _may_begin(self) -> bool:
+        unspent = (TrialState.WAITING, TrialState.CANCELLED)
+        n = sum(trial.state not in unspent for trial in self._study.history)
+        return not self._is_failing() and not self._budget.is_spent(trials=n, seconds=self._study.elapsed())
+
+    # -- taking what comes ---------------------------------------------------------------------------------------------
+
+    def _take(self, events: Sequence[Event]) -> None:
+        points: dict[int, list[Point]] = {}
+        for event in events:
+            if isinstance(event, Reported):
+                points.setdefault(event.number, []).append(event.point)
+            else:
+                self._extend(event.number, points.pop(event.number, []))
+                self._finish(event)
+        for number, reported in points.items():
+            self._extend(number, reported)
+
+    def _extend(self, number: int, points: Sequence[Point]) -> None:
+        if points:
+            self._tell(self._study.extend(number, points))
+
+    def _finish(self, event: Finished) -> None:
+        self._running.discard(event.number)
+        if self._deserves_retry(event):
+            self._tell(self._study.requeue(event.number, interrupted=False))
+            return
+        trial = self._study.finish(event.number, event.outcome, at=event.at)
+        if isinstance(event.outcome, Failed):
+            self._failures.append(event.outcome)
+        elif isinstance(event.outcome, Scored):
+            self._failures.clear()
+        self._tell(trial)
+
+    def _deserves_retry(self, event: Finished) -> bool:
+        trial = self._study.history[event.number]
+        was_killed = isinstance(event.outcome, Failed) and event.outcome.cause is FailureCause.KILLED
+        return was_killed and trial.attempts - trial.interruptions <= RETRIES_IF_KILLED
+
+    # -- ending --------------------------------------------------------------------------------------------------------
+
+    def _is_failing(self) -> bool:
+        return self._max_failures is not None and len(self._failures) >= self._max_failures
+
+    def _patience(self) -> float | None:
+        """Until overtime ends, where there is such a moment."""
+        if self._overtime is None or self._budget.seconds is None:
+            return None
+        return max(0.0, self._budget.seconds + self._overtime - self._study.elapsed())
+
+    def _is_overtime(self) -> bool:
+        return self._patience() == 0.0
+
+    def _abandon(self) -> None:
+        """Stop what still runs. What has just ended is recorded, the rest waits for the next run."""
+        for number in sorted(self._running):
+            with suppress(StudyError):  # it has ended, or was never begun
+                self._executor.cancel(number)
+        while events := self._executor.wait(0):
+            self._take([event for event in events if not _is_cancelled(event)])
+        # From the records, not from our own set: an interrupt may have come between the two.
+        pending = self._study.history.pending
+        left = [t.number for t in pending if t.state is TrialState.RUNNING and t.number not in self._elsewhere]
+        for trial in [self._study.requeue(number, interrupted=True) for number in left]:
+            self._tell(trial)
+
+    def _summary(self) -> str:
+        counts = Counter(failure.cause for failure in self._failures)
+        causes = ", ".join(f"{n} {cause}" for cause, n in counts.most_common())
+        last = next((line for line in self._failures[-1].message.splitlines() if line), "no message")
+        n = len(self._study.history.completed)
+        return (
+            f"stopped: {len(self._failures)} trials in a row failed ({causes}); the last: {last[:300]}. "
+            f"{n} completed trials are kept; max_consecutive_failures sets how many failures end a run"
+        )
+
+
+def _is_cancelled(event: Event) -> bool:
+    return isinstance(event, Finished) and isinstance(event.outcome, Cancelled)

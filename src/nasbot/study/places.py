@@ -1,0 +1,33 @@
+"""Where studies live: a name stands for a file in the studies' folder, a path for itself."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from nasbot.errors import OptionError
+
+SUFFIX = ".sqlite"
+FOLDER_VARIABLE = "NASBOT_STUDIES"
+DEFAULT_FOLDER = "studies"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def study_path(where: str | Path) -> Path:
+    """The file of a study.
+
+    A Path, and a string with a separator or with the ending .sqlite, is the file itself. Any other string is a name: a
+    file in the folder that the variable NASBOT_STUDIES names, ``studies`` in the current folder otherwise. A name
+    cannot lead out of that folder.
+    """
+    if isinstance(where, Path) or os.sep in where or where.endswith(SUFFIX):
+        if "\0" in str(where):
+            raise OptionError("study: a file's name cannot contain a NUL character")
+        return Path(where)
+    if not _NAME.fullmatch(where):
+        raise OptionError(
+            "study: a name has 1 to 100 letters, digits, dots, dashes and underscores and begins with a letter or a "
+            f"digit, got {where[:60]!r}"
+        )
+    return Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER) / f"{where}{SUFFIX}"

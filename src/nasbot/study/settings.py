@@ -1,0 +1,105 @@
+"""What a study's proposals depend on, as plain data: stored when it begins, compared when it is resumed."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+
+from nasbot._typing import Json
+from nasbot.architecture import Architecture, Vocabulary
+from nasbot.architecture.space import SearchSpace
+from nasbot.errors import OptionError, StudyError
+from nasbot.search.base import Searcher
+from nasbot.trial import plain_json
+
+SHOWN_DIFFERENCES = 10
+DIGEST_CHARACTERS = 16  # of pool networks and vocabularies: 64 bits tell a handful apart
+
+
+class Direction(StrEnum):
+    """Which values of the objective are good. Inside a study everything is maximised; only its edges ask."""
+
+    MAXIMISE = "maximise"
+    MINIMISE = "minimise"
+
+    @classmethod
+    def of(cls, given: str) -> Direction:
+        """The direction of this name."""
+        try:
+            return cls(given)
+        except ValueError:
+            raise OptionError(f"direction: expected maximise or minimise, got {str(given)[:40]!r}") from None
+
+    def turned(self, value: float) -> float:
+        """From the objective's sense to the study's, and back."""
+        return value if self is Direction.MAXIMISE else -value
+
+
+def study_settings(
+    searcher: Searcher,
+    *,
+    seed: int,
+    direction: Direction,
+    pool: Sequence[Architecture],
+    context: Mapping[str, Json],
+) -> dict[str, Json]:
+    """Everything that decides what a study proposes; ``context`` is whatever else must not change (data, recipe)."""
+    return plain_json(
+        {
+            "seed": seed,
+            "direction": str(direction),
+            "space": space_settings(searcher.space),
+            "searcher": {"name": searcher.name, **searcher.settings()},
+            "pool": [arch.fingerprint[:DIGEST_CHARACTERS] for arch in pool],
+            "context": dict(context),
+        }
+    )
+
+
+def space_settings(space: SearchSpace) -> dict[str, Json]:
+    """The limits of a space by their names (infinite ones as null); a vocabulary of one's own by a digest of it."""
+    limits = {entry.name: getattr(space, entry.name) for entry in dataclasses.fields(space)}
+    if isinstance(space.kind, Vocabulary):
+        content = repr(
+            (
+                space.kind.labels,
+                space.kind.penalties.rows,
+                [getattr(rule, "__qualname__", "") for rule in space.kind.rules],
+            )
+        )
+        digest = hashlib.sha256(content.encode()).hexdigest()[:DIGEST_CHARACTERS]
+        limits["kind"] = {"name": space.kind.name, "labels": list(space.kind.by_name), "digest": digest}
+    return plain_json(limits)
+
+
+def check_same(stored: Mapping[str, Json], given: Mapping[str, Json]) -> None:
+    """StudyError with every difference, if there is one."""
+    differences = list(_differences(stored, given, ""))
+    if not differences:
+        return
+    shown = "\n".join(f"  {line}" for line in differences[:SHOWN_DIFFERENCES])
+    more = len(differences) - SHOWN_DIFFERENCES
+    shown += f"\n  and {more} more" if more > 0 else ""
+    raise StudyError(
+        f"the study was begun with other settings:\n{shown}\nresume it with its own, or begin another under a new name"
+    )
+
+
+def _differences(stored: Json, given: Json, name: str) -> Iterator[str]:
+    if isinstance(stored, Mapping) and isinstance(given, Mapping):
+        for key in sorted({*stored, *given}):
+            inner = f"{name}.{key}" if name else key
+            if key not in stored or key not in given:
+                there, here = ("nothing", given[key]) if key not in stored else (stored[key], "nothing")
+                yield f"{inner}: stored {_shown(there)}, given {_shown(here)}"
+            else:
+                yield from _differences(stored[key], given[key], inner)
+    elif stored != given:
+        yield f"{name}: stored {_shown(stored)}, given {_shown(given)}"
+
+
+def _shown(value: Json) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else text[:77] + "..."

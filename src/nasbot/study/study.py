@@ -1,0 +1,350 @@
+"""A study: one search, remembered trial by trial, resumable at any moment.
+
+    study = Study.open("protein", NASBOT(space), seed=0)          # begins it, or resumes it where it was left
+    study.optimise(objective, "50 trials", workers=2)             # or: trial = study.ask(); study.tell(trial, value)
+    study.best.arch
+
+The proposal for trial n is a function of the searcher's settings, the seed, n, and the history in the order in which
+outcomes were recorded; so it is the same after a resume, in another process and in a replay.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypedDict, Unpack
+
+from nasbot._rng import Role, checked_seed, stream
+from nasbot._typing import Json
+from nasbot.architecture import Architecture, Vocabulary
+from nasbot.errors import NasbotError, OptionError, StudyError
+from nasbot.execution import Executor, Limits, LocalExecutor, Objective, SerialExecutor, outcome_of
+from nasbot.execution.evaluation import as_number
+from nasbot.search.base import Explains, Proposal, Searcher
+from nasbot.storage import MemoryStorage, SqliteStorage, Storage
+from nasbot.study.budget import Budget
+from nasbot.study.loop import Loop, OnChange
+from nasbot.study.places import study_path
+from nasbot.study.settings import Direction, check_same, study_settings
+from nasbot.trial import History, Outcome, Point, Scored, Trial, TrialState
+
+
+class StudyView:
+    """A study to look at. Of one that is being driven elsewhere it shows what is recorded at the moment."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        settings = storage.settings()
+        if settings is None:
+            raise StudyError("there is no study yet")
+        self.settings: Mapping[str, Json] = settings
+        self.direction = Direction.of(str(settings.get("direction", Direction.MAXIMISE)))
+
+    @classmethod
+    def read(cls, where: str | Path, *, vocabulary: Vocabulary | None = None) -> StudyView:
+        """The study of this name or file, for reading; it may be running."""
+        storage = SqliteStorage(study_path(where), vocabulary=vocabulary, read_only=True)
+        try:
+            return StudyView(storage)
+        except BaseException:
+            storage.close()
+            raise
+
+    @property
+    def history(self) -> History:
+        """All trials so far; values in it are to be maximised (``outward`` turns them back)."""
+        return self._storage.history()
+
+    @property
+    def best(self) -> Trial | None:
+        """The best trial so far, None while none is completed."""
+        return self.history.best
+
+    @property
+    def best_value(self) -> float | None:
+        """The best value so far, in the objective's own sense."""
+        best = self.best
+        return None if best is None or best.value is None else self.outward(best.value)
+
+    def outward(self, value: float) -> float:
+        """A value of the history in the objective's own sense."""
+        return self.direction.turned(value)
+
+    def close(self) -> None:
+        """Let go of the study's file."""
+        self._storage.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+class StudyOptions(TypedDict, total=False):
+    """What ``Study`` takes beside storage and searcher."""
+
+    seed: int
+    direction: str
+    pool: Sequence[Architecture] | None
+    context: Mapping[str, Json] | None
+
+
+class Study(StudyView):
+    """A study to drive, by one thread of one process.
+
+    ``pool`` is evaluated first (default: the searcher's own); ``context`` names whatever else must not change between
+    runs (the data, the recipe). All of these are stored at the beginning; a resume with others raises StudyError.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        searcher: Searcher,
+        *,
+        seed: int = 0,
+        direction: str = Direction.MAXIMISE,
+        pool: Sequence[Architecture] | None = None,
+        context: Mapping[str, Json] | None = None,
+    ) -> None:
+        self.searcher = searcher
+        self.seed = checked_seed(seed)
+        first = tuple(searcher.initial_pool() if pool is None else pool)
+        self.n_pool = len(first)
+        _check_pool(first, searcher)
+        given = study_settings(
+            searcher, seed=self.seed, direction=Direction.of(direction), pool=first, context=context or {}
+        )
+        stored = storage.settings()
+        if stored is None:
+            storage.create(
+                given, [Trial(number=n, arch=arch, notes={"searcher": "pool"}) for n, arch in enumerate(first)]
+            )
+        else:
+            check_same(stored, given)
+        super().__init__(storage)
+        self._seconds_before = _latest(self.history)
+        self._now: Callable[[], float] | None = None
+        self._origin = 0.0
+        self._requeue_all(interrupted=True)
+
+    @classmethod
+    def open(cls, where: str | Path, searcher: Searcher, **options: Unpack[StudyOptions]) -> Study:
+        """The study of this name (a file in the studies' folder) or file: begun if it is new, resumed otherwise."""
+        storage = SqliteStorage(study_path(where), vocabulary=searcher.space.vocabulary)
+        try:
+            return cls(storage, searcher, **options)
+        except BaseException:
+            storage.close()
+            raise
+
+    @classmethod
+    def in_memory(cls, searcher: Searcher, **options: Unpack[StudyOptions]) -> Study:
+        """A study that ends with this process."""
+        return cls(MemoryStorage(), searcher, **options)
+
+    # -- one trial at a time -------------------------------------------------------------------------------------------
+
+    def ask(self) -> Trial:
+        """The next trial to evaluate, recorded as running: one that waits, else a new proposal."""
+        if self._now is None:
+            self._start_clock(time.monotonic)
+        waiting = next((t for t in self.history.pending if t.state is TrialState.WAITING), None)
+        trial = (waiting or self._proposed()).begun(self.elapsed())
+        self._storage.save(trial)
+        return trial
+
+    def tell(self, trial: Trial | int, value: object) -> Trial:
+        """Record what an evaluation gave: a number, or an Outcome. Anything but a finite number is a failed trial.
+
+        Raises StudyError for a trial that is unknown, was not asked for, or was told before.
+        """
+        outcome = self._inward(outcome_of(value))
+        return self._record(self._running_trial(trial), outcome, at=self.elapsed())
+
+    def report(self, trial: Trial | int, step: int, value: float) -> Trial:
+        """Add a point to a running trial's curve; a value that is not finite is not recorded."""
+        known, score = self._running_trial(trial), as_number(value)
+        if score is None or not math.isfinite(score):
+            return known
+        return self._extend(known, [Point(int(step), score)])
+
+    # -- the loop ------------------------------------------------------------------------------------------------------
+
+    def optimise(
+        self,
+        objective: Objective,
+        budget: Budget | int | str,
+        workers: int = 1,
+        *,
+        executor: Executor | None = None,
+        timeout_per_trial: float | None = None,
+        memory_per_trial: int | None = None,
+        max_consecutive_failures: int | None = 3,
+        overtime: float | None = None,
+        on_change: OnChange | None = None,
+    ) -> Study:
+        """Evaluate until the budget, a total over all runs of the study, is spent.
+
+        With one worker and no limits evaluations happen in this process and the objective may be any callable; else
+        each has a process of its own. Where a time budget ends, running trials are finished, for up to ``overtime``
+        seconds if that is given; those cut short wait for the next run. Raises FailingError after
+        ``max_consecutive_failures`` in a row, and whatever happens, what was evaluated is recorded.
+        """
+        total = Budget.of(budget)
+        limits = Limits(timeout_per_trial, memory_per_trial)
+        if executor is not None and (workers != 1 or limits != Limits()):
+            raise OptionError("workers and limits: an executor that is given has its own; expected one or the other")
+        chosen = executor or _executor(workers, limits)
+        try:
+            chosen.start(objective)
+            self._start_clock(chosen.now)
+            Loop(self, chosen, total, max_consecutive_failures, overtime, on_change).run()
+        finally:
+            self._stop_clock()
+            if executor is None:
+                chosen.close()
+        return self
+
+    def elapsed(self) -> float:
+        """Seconds that the study has been driven, over all its runs; what passed after the last record is forgotten."""
+        return self._seconds_before if self._now is None else self._seconds_before + self._now() - self._origin
+
+    # -- beliefs -------------------------------------------------------------------------------------------------------
+
+    def explain(self, trial: Trial | int) -> Any:
+        """What the searcher believed of this trial's network when it chose it."""
+        known = self._known_trial(trial)
+        rng = stream(self.seed, known.number, Role.PROPOSAL)
+        return self._explaining().explain(self.history.at_proposal(known.number), known, rng=rng)
+
+    def what_if(self) -> Any:
+        """What the searcher expects of every one-step edit of the best network so far."""
+        rng = stream(self.seed, len(self.history), Role.PROPOSAL)
+        return self._explaining().what_if(self.history, rng=rng)
+
+    def replay(self) -> Iterator[tuple[Trial, Proposal]]:
+        """Every trial that was proposed, with the proposal that its history gives now: they should agree."""
+        history = self.history
+        for trial in history[self.n_pool :]:
+            yield trial, self._propose(history.at_proposal(trial.number))
+
+    # -- for the loop --------------------------------------------------------------------------------------------------
+
+    def finish(self, number: int, outcome: Outcome, *, at: float) -> Trial:
+        """Record the outcome of a running trial that ended at ``at`` on the executor's clock."""
+        return self._record(self._running_trial(number), self._inward(outcome), at=self._on_study_clock(at))
+
+    def extend(self, number: int, points: Sequence[Point]) -> Trial:
+        """Record points of a running trial's curve."""
+        return self._extend(self._running_trial(number), points)
+
+    def requeue(self, number: int, *, interrupted: bool) -> Trial:
+        """Let a running trial wait again."""
+        trial = self._running_trial(number).requeued(interrupted=interrupted)
+        self._storage.save(trial)
+        return trial
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _proposed(self) -> Trial:
+        history = self.history
+        begun = time.perf_counter()
+        proposal = self._propose(history)
+        seconds = time.perf_counter() - begun
+        try:
+            self.searcher.space.check(proposal.arch)
+        except NasbotError as error:
+            raise StudyError(f"{self.searcher.name} proposed a network outside its space: {error}") from None
+        if proposal.arch.fingerprint in history.seen:
+            raise StudyError(f"{self.searcher.name} proposed a network again that is evaluated, pending or failed")
+        notes = {"searcher": self.searcher.name, **proposal.notes, "deciding": seconds}
+        return Trial(number=len(history), arch=proposal.arch, notes=notes, proposed_after=len(history.finished))
+
+    def _propose(self, history: History) -> Proposal:
+        return self.searcher.propose(history, rng=stream(self.seed, len(history), Role.PROPOSAL))
+
+    def _record(self, trial: Trial, outcome: Outcome, *, at: float) -> Trial:
+        # Two clocks meet in a resumed study; a trial never ends before it began.
+        at = max(at, trial.started or 0.0)
+        ended = trial.ended(outcome, at=at, rank=len(self.history.finished))
+        self._storage.save(ended)
+        return ended
+
+    def _extend(self, trial: Trial, points: Sequence[Point]) -> Trial:
+        longer = trial.with_points([Point(point.step, self.direction.turned(point.value)) for point in points])
+        self._storage.save(longer)
+        return longer
+
+    def _inward(self, outcome: Outcome) -> Outcome:
+        if isinstance(outcome, Scored):
+            return Scored(self.direction.turned(outcome.value), outcome.details)
+        return outcome
+
+    def _requeue_all(self, *, interrupted: bool) -> None:
+        running = [t for t in self.history.pending if t.state is TrialState.RUNNING]
+        if running:
+            self._storage.save(*(trial.requeued(interrupted=interrupted) for trial in running))
+
+    def _known_trial(self, trial: Trial | int) -> Trial:
+        number: object = trial.number if isinstance(trial, Trial) else trial
+        history = self.history
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(history):
+            raise StudyError(f"there is no trial {str(number)[:40]}; the study has {len(history)}, numbered from 0")
+        return history[number]
+
+    def _running_trial(self, trial: Trial | int) -> Trial:
+        known = self._known_trial(trial)
+        if isinstance(trial, Trial) and trial.arch != known.arch:
+            raise StudyError(f"trial {known.number} of this study has another network: the trial is not from here")
+        if known.state.is_final:
+            raise StudyError(f"trial {known.number} is {known.state} already; an outcome is told once")
+        if known.state is TrialState.WAITING:
+            raise StudyError(f"trial {known.number} is waiting and was not asked for; ask() begins it")
+        return known
+
+    def _explaining(self) -> Explains:
+        if not isinstance(self.searcher, Explains):
+            raise StudyError(
+                f"{self.searcher.name} has no beliefs to explain; searchers with a surrogate (NASBOT) have"
+            )
+        return self.searcher
+
+    def _start_clock(self, now: Callable[[], float]) -> None:
+        """Driving goes on from the last moment recorded: neither pauses nor the time between runs count."""
+        self._seconds_before = _latest(self.history)
+        self._now, self._origin = now, now()
+
+    def _stop_clock(self) -> None:
+        self._seconds_before, self._now = _latest(self.history), None
+
+    def _on_study_clock(self, at: float) -> float:
+        return self._seconds_before + at - self._origin
+
+
+def _executor(workers: int, limits: Limits) -> Executor:
+    return SerialExecutor() if workers == 1 and limits == Limits() else LocalExecutor(workers, limits=limits)
+
+
+def _latest(history: History) -> float:
+    times = [when for trial in history for when in (trial.started, trial.finished) if when is not None]
+    return max(times, default=0.0)
+
+
+def _check_pool(pool: Sequence[Architecture], searcher: Searcher) -> None:
+    """Every network of the pool lies in the space, and none is there twice."""
+    first: dict[str, int] = {}
+    for i, arch in enumerate(pool):
+        if not isinstance(arch, Architecture):
+            raise OptionError(f"pool network {i}: expected an Architecture, got {type(arch).__name__}")
+        try:
+            searcher.space.check(arch)
+        except NasbotError as error:
+            error.args = (f"pool network {i}: {error}",)
+            raise
+        if arch.fingerprint in first:
+            raise OptionError(f"pool networks {first[arch.fingerprint]} and {i} are the same up to numbering")
+        first[arch.fingerprint] = i

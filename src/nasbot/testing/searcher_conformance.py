@@ -1,0 +1,146 @@
+"""The promises of ``nasbot.search.base.Searcher`` as tests. Inherit, say how to make one, and let pytest collect it.
+
+class TestMySearcher(SearcherConformance):
+    def make_searcher(self) -> Searcher:
+        return MySearcher(SearchSpace("mlp-reg"))
+"""
+
+from __future__ import annotations
+
+import json
+import random
+
+import numpy as np
+
+from nasbot._rng import Role, stream
+from nasbot.architecture import Architecture
+from nasbot.search.base import Proposal, Searcher
+from nasbot.trial import Failed, FailureCause, History, Outcome, Point, Scored, Trial, plain_json
+
+SEED = 17
+
+
+class SearcherConformance:
+    """Tests for any Searcher; ``make_searcher`` gives equal ones at every call."""
+
+    n_in_a_row = 6  # how many proposals are made one after the other
+
+    def make_searcher(self) -> Searcher:
+        """A new searcher; any two made here have the same settings."""
+        raise NotImplementedError
+
+    def networks(self, searcher: Searcher, n: int) -> list[Architecture]:
+        """Different networks of the space to make histories of: its pool, then its first proposals."""
+        found = list(searcher.initial_pool())[:n]
+        while len(found) < n:
+            history = History(tuple(Trial(number=i, arch=arch) for i, arch in enumerate(found)))
+            found.append(propose(searcher, history).arch)
+        return found
+
+    # -- tests ---------------------------------------------------------------------------------------------------------
+
+    def test_it_says_what_it_is(self) -> None:
+        searcher = self.make_searcher()
+        assert searcher.name
+        assert searcher.name.isprintable()
+        settings = plain_json(searcher.settings())
+        assert json.loads(json.dumps(settings, allow_nan=False)) == settings
+        assert plain_json(self.make_searcher().settings()) == settings
+
+    def test_the_pool_is_in_the_space(self) -> None:
+        searcher = self.make_searcher()
+        pool = searcher.initial_pool()
+        assert all(arch in searcher.space for arch in pool)
+        assert len({arch.fingerprint for arch in pool}) == len(pool)
+        assert searcher.initial_pool() == pool
+
+    def test_proposals_are_new_and_in_the_space(self) -> None:
+        searcher = self.make_searcher()
+        history = scored(self.networks(searcher, 5))
+        for _ in range(self.n_in_a_row):
+            proposal = propose(searcher, history)
+            check(searcher, history, proposal)
+            history = history.with_trial(next_trial(history, proposal))  # left pending
+        for _ in range(self.n_in_a_row):
+            proposal = propose(searcher, history)
+            check(searcher, history, proposal)
+            trial = next_trial(history, proposal).begun(1.0)
+            history = history.with_trial(trial.ended(score(trial.arch), at=2.0, rank=len(history.finished)))
+
+    def test_any_history_is_answered(self) -> None:
+        searcher = self.make_searcher()
+        networks = self.networks(searcher, 5)
+        for history in (
+            History(),
+            scored(networks[:1]),
+            scored(networks, values=[1.0] * len(networks)),
+            scored(networks, values=[1e300, -1e300, 0.0, 1e-300, 5.0]),
+            failed(networks),
+            History(tuple(Trial(number=n, arch=arch) for n, arch in enumerate(networks))),
+        ):
+            check(searcher, history, propose(searcher, history))
+
+    def test_the_same_question_has_the_same_answer(self) -> None:
+        searcher = self.make_searcher()
+        networks = self.networks(searcher, 5)
+        history = scored(networks)
+        first = propose(searcher, history).arch
+        propose(searcher, failed(networks[:3]))  # another question in between
+        assert propose(searcher, history).arch == first
+        assert propose(self.make_searcher(), history).arch == first
+
+    def test_luck_of_the_pending_does_not_matter(self) -> None:
+        searcher = self.make_searcher()
+        networks = self.networks(searcher, 6)
+        history = scored(networks[:4])
+        waiting = [Trial(number=n, arch=networks[n], proposed_after=4) for n in (4, 5)]
+        running = [trial.begun(1.0).with_points([Point(1, 9.0)]) for trial in waiting]
+        one, other = (history.with_trial(a).with_trial(b) for a, b in (waiting, running))
+        assert propose(searcher, one).arch == propose(self.make_searcher(), other).arch
+
+    def test_it_draws_from_its_own_generator_only(self) -> None:
+        searcher = self.make_searcher()
+        history = scored(self.networks(searcher, 4))
+        before = (random.getstate(), json.dumps(np.random.get_state(legacy=False), default=str))  # noqa: NPY002
+        propose(searcher, history)
+        assert (random.getstate(), json.dumps(np.random.get_state(legacy=False), default=str)) == before  # noqa: NPY002
+
+
+def propose(searcher: Searcher, history: History) -> Proposal:
+    """The next proposal, as a study would ask for it."""
+    return searcher.propose(history, rng=stream(SEED, len(history), Role.PROPOSAL))
+
+
+def check(searcher: Searcher, history: History, proposal: Proposal) -> None:
+    """In the space, and new."""
+    searcher.space.check(proposal.arch)
+    assert proposal.arch.fingerprint not in history.seen, "proposed again"
+
+
+def next_trial(history: History, proposal: Proposal) -> Trial:
+    """The trial that a study would make of it."""
+    number, after = len(history), len(history.finished)
+    return Trial(number=number, arch=proposal.arch, notes=proposal.notes, proposed_after=after)
+
+
+def score(arch: Architecture) -> Scored:
+    """A value that depends on the network."""
+    return Scored(len(arch.layers) - 0.1 * len(arch.edges))
+
+
+def scored(networks: list[Architecture], values: list[float] | None = None) -> History:
+    """A history in which these were evaluated."""
+    outcomes = [score(arch) for arch in networks] if values is None else [Scored(value) for value in values]
+    return _ended(networks, list(outcomes))
+
+
+def failed(networks: list[Architecture]) -> History:
+    """A history in which all of these failed."""
+    causes = list(FailureCause)
+    return _ended(networks, [Failed(causes[n % len(causes)], "no luck") for n in range(len(networks))])
+
+
+def _ended(networks: list[Architecture], outcomes: list[Outcome]) -> History:
+    pairs = enumerate(zip(networks, outcomes, strict=True))
+    trials = [Trial(number=n, arch=arch).begun(float(n)).ended(end, at=n + 1.0, rank=n) for n, (arch, end) in pairs]
+    return History(tuple(trials))

@@ -1,0 +1,165 @@
+"""Objectives that misbehave for real; functions of a module, so that a process of their own can import them."""
+
+import ctypes
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+
+def scored(arch):
+    return 1.0
+
+
+def slow(arch):
+    time.sleep(600)
+
+
+def spinning(arch):
+    while True:
+        pass
+
+
+def sleeping_a_little(arch):
+    time.sleep(0.2)
+    return 1.0
+
+
+def hungry(arch):
+    held = []
+    while True:
+        held.append(bytearray(16 << 20))
+
+
+def hungry_for_numpy(arch):
+    import numpy as np
+
+    return float(np.ones((1 << 16, 1 << 16)).sum())
+
+
+def killed(arch):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def terminated(arch):
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(60)
+
+
+def segfaulting(arch):
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    print("the last words", flush=True)
+    ctypes.string_at(0)
+
+
+def aborting(arch):
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.abort()
+
+
+def leaving(arch):
+    os._exit(3)
+
+
+def leaving_politely(arch):
+    os._exit(0)
+
+
+def recursing(arch):
+    return recursing(arch)
+
+
+def closing_everything(arch):
+    os.closerange(3, 256)
+    return 1.0
+
+
+def writing_to_every_descriptor(arch):
+    for descriptor in range(3, 64):
+        try:
+            os.write(descriptor, b"\x00" * 8 + b"garbage" * 1000)
+        except OSError:
+            continue
+    return 1.0
+
+
+def enormous(arch):
+    from nasbot.trial import Scored
+
+    return Scored(1.0, {"text": "x" * 20_000_000})
+
+
+def shouting(arch):
+    sys.stderr.buffer.write(b"\xff\xfe bad bytes \xff\n" * 100_000)
+    sys.stderr.flush()
+    raise ValueError("after much noise")
+
+
+def raising_on_deletion(arch):
+    class Trap:
+        def __del__(self):
+            raise RuntimeError("from __del__")
+
+    Trap()
+    return 1.0
+
+
+def never_leaving(arch):
+    threading.Thread(target=time.sleep, args=(600,)).start()  # not a daemon: the interpreter waits for it
+    return 1.0
+
+
+def reporting_for_ever(arch, trial):
+    def report():
+        while True:
+            trial.report(1, 1.0)
+
+    threading.Thread(target=report, daemon=True).start()
+    time.sleep(0.05)
+    return 1.0
+
+
+def starting_children(arch):
+    for _ in range(20):
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    os._exit(4)
+
+
+def counting_threads(arch):
+    return float(os.environ["OMP_NUM_THREADS"])
+
+
+class Unimportable:
+    def __reduce__(self):
+        raise TypeError("stays at home")
+
+    def __call__(self, arch):
+        return 1.0
+
+
+class Marked:
+    """Leaves the number of its process where the test can find it, then takes its time."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __call__(self, arch, trial):
+        target = Path(self.folder, f"{trial.number}.pid")
+        unfinished = target.with_suffix(".tmp")
+        unfinished.write_text(str(os.getpid()))
+        unfinished.rename(target)
+        time.sleep(600)
+
+
+class WithChild(Marked):
+    """And has a child of its own."""
+
+    def __call__(self, arch, trial):
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        Path(self.folder, "child.tmp2").write_text(str(child.pid))
+        Path(self.folder, "child.tmp2").rename(Path(self.folder, "child.pid"))
+        super().__call__(arch, trial)

@@ -1,0 +1,229 @@
+"""Real processes, really killed. Where a time is checked, only that it is not absurd."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from nasbot.architecture import Label, LabelPenalties, Layer, Role, Vocabulary, chain
+from nasbot.errors import OptionError
+from nasbot.execution import Finished, Job, Limits, LocalExecutor
+from nasbot.testing.executor_conformance import PATIENCE, ExecutorConformance, sample_job
+from nasbot.trial import Failed, FailureCause, Scored
+from tests.execution import objectives
+from tests.execution.objectives import Marked, WithChild
+
+HUNDRED_MEGABYTES = 100 << 20
+
+
+class TestLocalExecutor(ExecutorConformance):
+    most_slots = 2
+
+    def make_executor(self, slots: int = 1) -> LocalExecutor:
+        return LocalExecutor(slots)
+
+
+@pytest.fixture
+def run():
+    """Evaluate one job and give its outcome; all executors are closed at the end."""
+    executors = []
+
+    def outcome(objective, **options):
+        executors.append(executor := LocalExecutor(1, **options))
+        executor.start(objective)
+        executor.submit(sample_job(0))
+        event = executor.wait(PATIENCE)[-1]
+        assert isinstance(event, Finished)
+        return event.outcome
+
+    yield outcome
+    for executor in executors:
+        executor.close()
+
+
+def is_alive(pid: int) -> bool:
+    """Whether this process runs; one that is dead and not collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until(condition, seconds=60.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("objective", "cause", "words"),
+    [
+        (objectives.killed, FailureCause.KILLED, "SIGKILL"),
+        (objectives.terminated, FailureCause.KILLED, "SIGTERM"),
+        (objectives.segfaulting, FailureCause.CRASHED, "SIGSEGV"),
+        (objectives.aborting, FailureCause.CRASHED, "SIGABRT"),
+        (objectives.leaving, FailureCause.CRASHED, "exit code 3"),
+        (objectives.leaving_politely, FailureCause.CRASHED, "exit code 0"),
+        (objectives.recursing, FailureCause.EXCEPTION, "RecursionError"),
+        (objectives.closing_everything, FailureCause.CRASHED, "exit code"),
+        (objectives.writing_to_every_descriptor, FailureCause.CRASHED, "no result"),
+        (objectives.enormous, FailureCause.EXCEPTION, "20,"),
+        (objectives.shouting, FailureCause.EXCEPTION, "after much noise"),
+        (objectives.starting_children, FailureCause.CRASHED, "exit code 4"),
+    ],
+)
+def test_a_death_is_an_outcome_with_its_cause(run, objective, cause, words):
+    outcome = run(objective)
+    assert isinstance(outcome, Failed)
+    assert outcome.cause is cause, outcome
+    assert words in outcome.message
+
+
+@pytest.mark.parametrize("objective", [objectives.raising_on_deletion, objectives.never_leaving])
+def test_a_score_counts_however_the_process_leaves(run, objective):
+    assert isinstance(run(objective), Scored)
+
+
+def test_nothing_comes_after_the_end():
+    executor = LocalExecutor(1)
+    executor.start(objectives.reporting_for_ever)
+    executor.submit(sample_job(0))
+    events = []
+    while not any(isinstance(event, Finished) for event in events):
+        events += executor.wait(PATIENCE)
+    assert isinstance(events[-1], Finished)
+    assert len(events) > 1
+    assert not executor.wait(0.1)
+    executor.close()
+
+
+def test_last_words_are_kept(run):
+    outcome = run(objectives.segfaulting)
+    assert "the last words" in outcome.details["process"]["output"]
+    assert outcome.details["process"]["signal"] == signal.SIGSEGV
+
+
+@pytest.mark.parametrize("objective", [objectives.slow, objectives.spinning])
+def test_too_long_is_ended(run, objective):
+    begun = time.monotonic()
+    outcome = run(objective, limits=Limits(seconds=0.5))
+    assert isinstance(outcome, Failed)
+    assert outcome.cause is FailureCause.TIMEOUT
+    assert "0.5 s" in outcome.message
+    assert time.monotonic() - begun < 60
+
+
+@pytest.mark.parametrize("objective", [objectives.hungry, objectives.hungry_for_numpy])
+def test_too_much_memory_is_ended(run, objective):
+    outcome = run(objective, limits=Limits(memory=HUNDRED_MEGABYTES))
+    assert isinstance(outcome, Failed)
+    assert outcome.cause is FailureCause.OOM, outcome
+
+
+def test_enough_memory_is_enough(run):
+    assert isinstance(run(objectives.scored, limits=Limits(memory=HUNDRED_MEGABYTES, seconds=PATIENCE)), Scored)
+
+
+def test_peak_memory_is_recorded(run):
+    outcome = run(objectives.scored)
+    assert outcome.details["process"]["peak_memory"] > 1 << 20
+
+
+def test_threads_are_handed_down(run):
+    assert run(objectives.counting_threads, threads=1).value == 1.0
+
+
+@pytest.mark.parametrize("objective", [lambda arch: 1.0, objectives.Unimportable()])
+def test_what_cannot_be_sent_is_refused_at_once(objective):
+    executor = LocalExecutor()
+    with pytest.raises(OptionError, match="cannot be sent to a worker process"):
+        executor.start(objective)
+    executor.close()
+
+
+def test_a_network_that_cannot_be_sent_is_refused():
+    labels = (
+        Label(name="in", role=Role.INPUT),
+        Label(name="dense", fixed_mass=1.0),
+        Label(name="out", role=Role.OUTPUT),
+    )
+    penalties = LabelPenalties.from_pairs(("in", "dense", "out"), {})
+    toy = Vocabulary("toy", labels, penalties, rules=(lambda arch: (),))
+    executor = LocalExecutor()
+    executor.start(objectives.scored)
+    with pytest.raises(OptionError, match="rules of the vocabulary"):
+        executor.submit(Job(0, chain(toy, [Layer("dense")])))
+    executor.close()
+
+
+def test_cores_are_shared():
+    cores = len(os.sched_getaffinity(0))
+    assert LocalExecutor(1).threads == cores
+    assert LocalExecutor(cores).threads == 1
+    assert LocalExecutor(2 * cores).threads == 1
+
+
+def test_one_killed_worker_leaves_the_others_alone(tmp_path):
+    executor = LocalExecutor(2)
+    executor.start(Marked(str(tmp_path)))
+    executor.submit(sample_job(0))
+    executor.submit(sample_job(1))
+    wait_until(lambda: len(list(tmp_path.glob("*.pid"))) == 2)
+    os.kill(_pid(tmp_path, 0), signal.SIGKILL)
+    (event,) = executor.wait(PATIENCE)
+    assert (event.number, event.outcome.cause) == (0, FailureCause.KILLED)
+    assert is_alive(_pid(tmp_path, 1))
+    executor.close()
+    wait_until(lambda: not is_alive(_pid(tmp_path, 1)))
+
+
+def test_the_children_of_a_timed_out_evaluation_go_with_it(tmp_path):
+    executor = LocalExecutor(1, limits=Limits(seconds=20))
+    executor.start(WithChild(str(tmp_path)))
+    executor.submit(sample_job(0))
+    wait_until(lambda: (tmp_path / "child.pid").exists() and (tmp_path / "child.pid").read_text())
+    executor.cancel(0)
+    executor.wait(PATIENCE)
+    wait_until(lambda: not is_alive(int((tmp_path / "child.pid").read_text())))
+    executor.close()
+
+
+def test_evaluations_die_with_a_killed_driver(tmp_path):
+    program = f"""
+from nasbot.execution import LocalExecutor
+from nasbot.testing.executor_conformance import sample_job
+from tests.execution.objectives import WithChild
+if __name__ == "__main__":
+    executor = LocalExecutor(2)
+    executor.start(WithChild({str(tmp_path)!r}))
+    executor.submit(sample_job(0))
+    executor.submit(sample_job(1))
+    executor.wait()
+"""
+    script = tmp_path / "driver.py"
+    script.write_text(program)
+    driver = subprocess.Popen(
+        [sys.executable, str(script)], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    )
+    try:
+        wait_until(
+            lambda: len(list(tmp_path.glob("*.pid"))) == 3 and all(p.read_text() for p in tmp_path.glob("*.pid"))
+        )
+    finally:
+        driver.kill()
+        driver.wait()
+    pids = {file.stem: int(file.read_text()) for file in tmp_path.glob("*.pid")}
+    wait_until(lambda: not is_alive(pids["0"]) and not is_alive(pids["1"]))
+    # What an evaluation starts itself goes too, unless the kernel ends the evaluation before its watchdog wakes.
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pids["child"], signal.SIGKILL)
+
+
+def _pid(folder: Path, number: int) -> int:
+    return int((folder / f"{number}.pid").read_text())
