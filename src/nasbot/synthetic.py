@@ -1,8 +1,8 @@
 """The synthetic objectives of Appendix C.4: cheap functions of an architecture, to compare searchers on.
 
-The paper's text gives f3 to CNNs and f1, f2 to MLPs, its formulas say otherwise: f1 uses strides and conv3, which only a
-CNN has, so here f1 is for CNNs and f2, f3 are for MLPs. ``released_cnn`` and ``released_mlp`` are the two functions that
-the authors' 2018 code has instead, with other constants. All are to be maximised.
+The paper's text gives f3 to CNNs and f1, f2 to MLPs, its formulas say otherwise: f1 uses strides and conv3, which only
+a CNN has, so here f1 is for CNNs and f2, f3 are for MLPs. ``released_cnn`` and ``released_mlp`` are the two functions
+that the authors' 2018 code has instead, with other constants. All are to be maximised.
 """
 
 from __future__ import annotations

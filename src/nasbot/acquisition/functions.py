@@ -24,7 +24,8 @@ def expected_improvement(mean: Floats, sd: Floats, best_value: float) -> Floats:
     """EI = sd * (φ(z) + z Φ(z)) with z = (mean - best) / sd; underflows to 0 from about z = -38."""
     z = (mean - best_value) / sd
     density = np.exp(-0.5 * z**2 - _LOG_SQRT_2_PI)
-    return sd * (density + z * ndtr(z))
+    improvement: Floats = sd * (density + z * ndtr(z))
+    return improvement
 
 
 def log_expected_improvement(mean: Floats, sd: Floats, best_value: float) -> Floats:

@@ -1,7 +1,7 @@
 """Looking for the network of highest utility (Appendix B.2), always in batches: utilities of many networks at once.
 
-``by_evolution`` is the paper's way: selection and mutation from the initial pool, n_EA evaluations of the acquisition in
-all. ``by_evolution_and_climbing``, the default, also starts from the best networks evaluated, and then climbs over
+``by_evolution`` is the paper's way: selection and mutation from the initial pool, n_EA evaluations of the acquisition
+in all. ``by_evolution_and_climbing``, the default, also starts from the best networks evaluated, and then climbs over
 one-step edits of the best it found; deciding is cheap here, so it may look at more networks.
 """
 
@@ -149,9 +149,7 @@ def _climb(
         edits = edits[:left]
         if not edits:
             return
-        candidates.look_at(
-            (edit.arch, climber, (Step(edit.modifier, edit.description),)) for climber, edit in edits
-        )
+        candidates.look_at((edit.arch, climber, (Step(edit.modifier, edit.description),)) for climber, edit in edits)
         left -= len(edits)
         climbers = _moved(candidates, climbers, edits)
 

@@ -18,8 +18,8 @@ Floats = NDArray[np.float64]
 class NetworkDistance(Protocol):
     """What a table, or a search, needs of a distance: Otmann is one, a user's own may be another.
 
-    ``d`` and ``d_bar`` are finite, >= 0, symmetric, and of shape (weights, n, m). What ``pack`` returns is handed to the
-    other two and to nobody else; they also take plain sequences of networks.
+    ``d`` and ``d_bar`` are finite, >= 0, symmetric, and of shape (weights, n, m). What ``pack`` returns is handed to
+    the other two and to nobody else; they also take plain sequences of networks.
     """
 
     def pack(self, archs: Sequence[Architecture]) -> Any:

@@ -43,7 +43,7 @@ from nasbot.gp.kernel import ensemble_kernel
 from nasbot.otmann import NetworkDistance, Otmann
 from nasbot.search.base import Proposal
 from nasbot.search.memory import DistanceMemory
-from nasbot.trial import FailureCause, Failed, History, Trial
+from nasbot.trial import Failed, FailureCause, History, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,7 +147,7 @@ class NASBOT:
             maximum = self._maximise(history, view, for_utility, for_evolution, clock)
         if maximum.best is None:
             raise ExhaustedError(
-                f"no network of the space is left that is not evaluated, pending or failed; {len(history.seen)} are known"
+                f"no network is left that is neither evaluated, pending nor failed; {len(history.seen)} are known"
             )
         found = maximum.best
         origin = [trial.number for trial in history if trial.arch == found.origin][:1]
@@ -293,9 +293,7 @@ class NASBOT:
             raise OptionError("nothing is believed yet: no network has been evaluated")
         return tuple(self._effects(view, history, networks)) if networks else ()
 
-    def _effects(
-        self, view: _View, history: History, networks: Sequence[tuple[Architecture, str]]
-    ) -> Iterator[Effect]:
+    def _effects(self, view: _View, history: History, networks: Sequence[tuple[Architecture, str]]) -> Iterator[Effect]:
         archs = [arch for arch, _ in networks]
         between = self.distance.cross(view.packed, self.distance.pack(archs))
         d, d_bar = self._kept(between.d, between.d_bar)
@@ -312,8 +310,17 @@ class NASBOT:
                 (history.completed[j].number, float(between.d[middle, j, i]), float(between.d_bar[middle, j, i]))
                 for j in order
             )
-            values = (float(x[i]) for x in (median, lower, upper, mean, sd, log_ei))
-            yield Effect(arch, change, *values, nearest)  # type: ignore[misc, arg-type]
+            yield Effect(
+                arch,
+                change,
+                median=float(median[i]),
+                lower=float(lower[i]),
+                upper=float(upper[i]),
+                mean=float(mean[i]),
+                sd=float(sd[i]),
+                log_ei=float(log_ei[i]),
+                nearest=nearest,
+            )
 
     def _predicted(self, view: _View | None, arch: Architecture) -> dict[str, Json]:
         if view is None:

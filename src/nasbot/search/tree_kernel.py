@@ -1,12 +1,12 @@
 """The tree-structured kernel of Jenatton et al. (2017), as the paper's Appendix C.1 used it: for chains only.
 
-A chain of n processing layers is a path from the root of a tree to depth n; the parameters of layer l sit at the node of
-depth l and are shared by all chains that reach it. Two chains covary through what they share:
+A chain of n processing layers is a path from the root of a tree to depth n; the parameters of layer l sit at the node
+of depth l and are shared by all chains that reach it. Two chains covary through what they share:
 
     k(x, x') = Σ_{l <= min(n, n')} amplitude * agreement(x_l, x'_l)  +  depth_amplitude * exp(-|n - n'| / depth_scale)
 
-with agreement = label_agreement^[labels differ] * exp(-|log2 units - log2 units'| / units_scale). The amplitude of a node is
-divided by the typical number of layers, so that the prior variance of a typical chain is about one.
+with agreement = exp(-label_disagreement [labels differ] - |log2 units - log2 units'| / units_scale). The amplitude of a
+node is divided by the typical number of layers, so that the prior variance of a typical chain is about one.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Chains:
     @cached_property
     def depths(self) -> Floats:
         """Number of processing layers of each."""
-        return (self.labels >= 0).sum(axis=1).astype(np.float64)
+        return np.asarray((self.labels >= 0).sum(axis=1), np.float64)
 
 
 @dataclass(frozen=True, eq=False)
