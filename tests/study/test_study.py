@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from nasbot._rng import Role, stream
 from nasbot.architecture import initial_pool
 from nasbot.architecture.space import SearchSpace
 from nasbot.errors import (
@@ -91,6 +92,20 @@ def test_reports_make_a_curve(study):
     study.report(trial, 2, 0.75)
     study.tell(trial, 1.0)
     assert study.history[0].curve == ((1, 0.5), (2, 0.75))
+
+
+def test_each_proposal_has_the_stream_of_its_number():
+    draws = {}
+
+    class Drawing(Sensitive):
+        def propose(self, history, *, rng):
+            draws[len(history)] = rng.bit_generator.state
+            return super().propose(history, rng=rng)
+
+    study = Study.in_memory(Drawing(), seed=21)
+    for _ in range(6):  # none is told, so numbers and outcomes differ
+        study.ask()
+    assert draws == {n: stream(21, n, Role.PROPOSAL).bit_generator.state for n in (3, 4, 5)}
 
 
 # -- odd values --------------------------------------------------------------------------------------------------------
