@@ -155,6 +155,16 @@ def test_equal_layers_with_other_units_break_the_symmetry() -> None:
     assert between(4, 4, base, upper_layer=Layer("relu", 9)) != between(4, 4, base, lower_layer=Layer("relu", 9))
 
 
+@pytest.mark.parametrize("other", [Layer("conv3", 8, 2), Layer("conv3", 9, 1), Layer("conv5", 8, 1)])
+def test_layers_that_differ_only_in_what_they_are_keep_their_places(other: Layer) -> None:
+    """Twins in the graph: only label, units and stride can say which of the two comes first."""
+    pair = [Layer("conv3", 8, 1), other]
+    edges = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)]
+    one, same = (Architecture("cnn", [IP, *x, Layer("softmax"), OP], edges) for x in (pair, pair[::-1]))
+    assert one == same
+    assert one.canonical().layers == same.canonical().layers
+
+
 # -- work --------------------------------------------------------------------------------------------------------------
 
 

@@ -3,8 +3,18 @@
 import numpy as np
 import pytest
 
-from nasbot.architecture import CNN, MLP_REG, Architecture, Layer, layer_masses
-from nasbot.errors import VocabularyError
+from nasbot.architecture import (
+    CNN,
+    MLP_REG,
+    Architecture,
+    Label,
+    LabelPenalties,
+    Layer,
+    Role,
+    Vocabulary,
+    layer_masses,
+)
+from nasbot.errors import InvalidArchitectureError, VocabularyError
 from nasbot.otmann.packing import pack
 from nasbot.otmann.presets import FIGURE, PAPER, RELEASE, RuleSet
 from nasbot.testing.networks import random_architecture
@@ -57,3 +67,20 @@ def test_a_users_vocabulary_keeps_its_own_penalties_under_every_preset() -> None
     assert RELEASE.penalties_for(MLP_REG) is MLP_REG.penalties
     own = type(CNN)("cnn", CNN.labels, CNN.penalties, rules=(lambda arch: (),))
     assert RELEASE.penalties_for(own).penalty("max-pool", "avg-pool") == 0.25
+
+
+def test_masses_beyond_floating_point_are_refused_by_both_passes() -> None:
+    labels = (
+        Label(name="ip", role=Role.INPUT),
+        Label(name="op", role=Role.OUTPUT),
+        Label(name="vast", takes_units=True, mass_factor=1e306),
+    )
+    vocabulary = Vocabulary("vast", labels, LabelPenalties.from_pairs(("ip", "op", "vast"), {}))
+
+    def network(units: int) -> Architecture:
+        return Architecture(vocabulary, [Layer("ip"), Layer("vast", units), Layer("op")], [(0, 1), (1, 2)])
+
+    assert pack([network(10)], PAPER).total_masses[0] == pytest.approx(layer_masses(network(10)).sum())
+    for compute in (layer_masses, lambda arch: pack([arch], PAPER)):
+        with pytest.raises(InvalidArchitectureError, match="mass beyond 1e308"):
+            compute(network(1000))

@@ -10,6 +10,7 @@ The input emits one channel whatever the data, so that the distance does not dep
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbot.architecture.labels import Label, Role
-from nasbot.errors import OptionError
+from nasbot.errors import InvalidArchitectureError, OptionError, Violation
 
 if TYPE_CHECKING:
     from nasbot.architecture.graph import Architecture
@@ -49,7 +50,7 @@ PAPER_MASS_RULES = MassRules()
 def layer_masses(arch: Architecture, rules: MassRules = PAPER_MASS_RULES) -> NDArray[np.float64]:
     """ℓm(u) for every layer u."""
     labels = [arch.vocabulary.by_name[layer.label] for layer in arch.layers]
-    masses = np.zeros(len(arch.layers))
+    masses = np.zeros(len(arch.layers), np.float64)
     for u, incoming in enumerate(incoming_channels(arch)):
         if labels[u].role is Role.PROCESSING:
             masses[u] = _processing_mass(labels[u], arch.layers[u].units, incoming, rules)
@@ -57,21 +58,32 @@ def layer_masses(arch: Architecture, rules: MassRules = PAPER_MASS_RULES) -> NDA
     masses[[0, -1]] = share
     for u in arch.decision_layers:
         masses[u] = share / len(arch.decision_layers)
+    check_finite(share)
     return masses
 
 
-def _processing_mass(label: Label, units: int | None, incoming: int, rules: MassRules) -> float:
+def check_finite(total: float, network: str = "the network") -> None:
+    """Raise where a mass has left the range of floating point, of which no distance could be made."""
+    if not math.isfinite(total):
+        message = f"{network} has a mass beyond 1e308: its layers pass on and concatenate too many channels"
+        raise InvalidArchitectureError.of([Violation("mass", message)])
+
+
+def _processing_mass(label: Label, units: int | None, incoming: float, rules: MassRules) -> float:
     if label.fixed_mass is not None:
         return label.fixed_mass
     return rules.factor(label) * (1 if units is None else units) * incoming
 
 
-def incoming_channels(arch: Architecture) -> list[int]:
-    """For each layer the sum of its parents' outgoing channels; 0 for the input."""
-    out_channels: list[int] = []
-    incoming: list[int] = []
+def incoming_channels(arch: Architecture) -> list[float]:
+    """For each layer the sum of its parents' outgoing channels; 0 for the input.
+
+    Whole numbers as floats: layers that pass channels on can double them a thousand times over.
+    """
+    out_channels: list[float] = []
+    incoming: list[float] = []
     for layer, parents in zip(arch.layers, arch.parents, strict=True):
-        incoming.append(sum(out_channels[p] for p in parents))
-        emitted = layer.units if layer.units is not None else incoming[-1]
-        out_channels.append(emitted if parents else 1)
+        incoming.append(sum(out_channels[p] for p in parents) if parents else 0.0)
+        emitted = float(layer.units) if layer.units is not None else incoming[-1]
+        out_channels.append(emitted if parents else 1.0)
     return incoming

@@ -95,6 +95,7 @@ class Otmann:
             d += d.transpose(0, 2, 1)
         total = a.total_masses[:, None] + b.total_masses[None, :]
         d_bar = np.divide(d, total, out=np.zeros_like(d), where=total > 0)
+        np.minimum(d_bar, 1.0, out=d_bar)  # d <= tm1 + tm2: only rounding can say otherwise
         return Distances(self.structural_weights, d, d_bar)
 
 

@@ -71,7 +71,7 @@ class Matching:
     def normalised_distance(self) -> float:
         """d_bar = d / (tm1 + tm2)."""
         total = float(self.masses_1.sum() + self.masses_2.sum())
-        return self.distance / total if total > 0 else 0.0
+        return min(self.distance / total, 1.0) if total > 0 else 0.0
 
     def pairs(self) -> Iterator[MatchedPair]:
         """Every two layers with mass matched between them, in the order of the first network."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbot.architecture import Architecture, MassRules, Role, Vocabulary
+from nasbot.architecture.masses import check_finite
 from nasbot.errors import VocabularyError
 from nasbot.otmann.presets import RuleSet
 
@@ -94,6 +95,8 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
         offsets,
         total_masses,
     )
+    for i in np.flatnonzero(~np.isfinite(total_masses)):
+        check_finite(float(total_masses[i]), f"network {i}")
     kept = slice(0, n_kept)
     return PackedNetworks(
         vocabulary, rules, np.ascontiguousarray(features[:, kept]), masses[kept], labels[kept], offsets, total_masses
