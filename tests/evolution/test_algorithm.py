@@ -138,3 +138,14 @@ def test_where_nothing_can_be_done_nothing_comes():
     operator = MutationOperator(tight, ["inc_single"])
     searching = Evolution(operator, [chain("mlp-reg", [Layer("relu", 64)])])
     assert searching.ask(2, rng=np.random.default_rng(0)) == []
+
+
+def test_a_network_that_was_only_told_is_not_proposed():
+    vocabulary = cells()
+    operator = MutationOperator(SearchSpace(vocabulary), ["swap_label"], step_probabilities=[1])
+    searching = Evolution(operator, [cell("aaaaaa", vocabulary)])
+    told = [cell(("a",) * i + (new,) + ("a",) * (5 - i), vocabulary) for i in range(6) for new in "bcd"]
+    searching.tell([cell("aaaaaa", vocabulary), *told], [0.0, *[-np.inf] * len(told)])
+    found = searching.ask(50, rng=np.random.default_rng(0))
+    assert {mutation.arch.layers[1 + i].label for mutation in found for i in range(6)} == {"a", "e"}
+    assert len(found) == 6
