@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from nasbot.architecture import BUILT_IN, Architecture, Layer, Role
+from nasbot.architecture import BUILT_IN, Architecture, Label, LabelPenalties, Layer, Role, Signal, Vocabulary
 from nasbot.architecture.graph import MAX_EDGES, MAX_LAYERS, MAX_UNITS
 from nasbot.errors import InvalidArchitectureError, NasbotError, VocabularyError
 from nasbot.testing.networks import random_architecture, relabelled
@@ -392,3 +392,36 @@ def test_how_networks_print() -> None:
     assert repr(arch) == "<Architecture cnn: 5 layers, 4 edges>"
     assert str(arch).splitlines()[1:4] == ["   0  ip", "   1  conv3 8 /2         <- 0", "   2  res5 16            <- 1"]
     assert str(Layer("conv3", 8, 1)) == "conv3 8"
+
+
+@pytest.mark.parametrize(
+    ("layers", "edges", "said"),
+    [
+        (["ip", "relu", "op"], [(0, 1), (1, 2)], "layer 0 must be a Layer"),
+        ([Layer("ip"), Layer(["relu"], 8), Layer("op")], [(0, 1), (1, 2)], "layer 1 must be a Layer whose label"),  # type: ignore[arg-type]
+        ([Layer("ip"), Layer("linear"), Layer("op")], [(0, 1, 2)], r"pairs of layer numbers, got \(0, 1, 2\)"),
+        ([Layer("ip"), Layer("linear"), Layer("op")], [0, 1], "pairs of layer numbers"),
+        ([Layer("ip"), Layer("linear"), Layer("op")], [([0], [1])], "pairs of layer numbers"),
+    ],
+)
+def test_things_that_are_no_layers_or_edges_are_refused(layers: list[Layer], edges: list[Any], said: str) -> None:
+    for build in (Architecture, Architecture.in_any_order):
+        with pytest.raises(InvalidArchitectureError, match=said):
+            build("mlp-reg", layers, edges)
+
+
+def test_a_layer_that_takes_vectors_is_not_fed_with_images() -> None:
+    labels = (
+        Label(name="in", role=Role.INPUT, emits=Signal.IMAGE),
+        Label(name="out", role=Role.OUTPUT),
+        Label(name="dense", takes_units=True),
+        Label(name="pooled", takes_units=True, takes=Signal.ANY),
+        Label(name="filter", takes_units=True, takes=Signal.IMAGE, emits=Signal.IMAGE),
+    )
+    vocabulary = Vocabulary("images", labels, LabelPenalties.from_pairs([x.name for x in labels], {}))
+    edges = [(0, 1), (1, 2)]
+    said = r"layer 1 \(dense\) takes vectors, but its parent 0 \(in\) emits images"
+    with pytest.raises(InvalidArchitectureError, match=said):
+        Architecture(vocabulary, [Layer("in"), Layer("dense", 8), Layer("out")], edges)
+    for label in ("pooled", "filter"):  # the output itself takes whatever comes
+        Architecture(vocabulary, [Layer("in"), Layer(label, 8), Layer("out")], edges)

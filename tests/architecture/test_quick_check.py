@@ -101,7 +101,7 @@ def test_both_checks_agree(kind):
 def test_a_bad_edge_is_still_a_bad_edge():
     layers = (Layer("ip"), Layer("relu", 8), Layer("linear"), Layer("op"))
     assert Architecture("mlp-reg", layers, ([0, 1], [1, 2], [2, 3])).edges == {(0, 1), (1, 2), (2, 3)}
-    with pytest.raises(ValueError, match="unpack"):
+    with pytest.raises(InvalidArchitectureError, match="pairs of layer numbers"):
         Architecture("mlp-reg", layers, ((0, 1, 2), (1, 2), (2, 3)))
 
 

@@ -90,7 +90,7 @@ def _signals(
         row = rows.get(layer.label)
         if row is None:
             return None
-        role, takes_units, strides, shrinks, takes_images, emits_images = row
+        role, takes_units, strides, shrinks, takes_images, refuses_images, emits_images = row
         units = layer.units
         if takes_units:
             if type(units) is not int or not 1 <= units <= max_units:
@@ -121,5 +121,7 @@ def _signals(
                 for p in fed_by:
                     if factors[p] != entering:
                         return None
+        elif refuses_images and any(factors[p] is not None for p in fed_by):
+            return None
         factors.append((entering or 1) * shrinks if emits_images else None)
     return factors

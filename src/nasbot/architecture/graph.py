@@ -60,8 +60,7 @@ class Architecture:
 
     def __init__(self, kind: str | Vocabulary, layers: Iterable[Layer], edges: Iterable[Edge]) -> None:
         vocabulary = vocabulary_of(kind)
-        given = tuple(layers)
-        pairs: frozenset[Edge] = frozenset(map(tuple, edges))  # type: ignore[arg-type]  # quicker than unpacking each
+        given, pairs = _plain_parts(layers, edges)
         _raise_if_any(_shape_violations(given, pairs))
         if (checked := quick_check(vocabulary, given, pairs, MAX_UNITS)) is not None:
             # The names of the cached properties below: what the check found out need not be found out again.
@@ -86,7 +85,7 @@ class Architecture:
     @classmethod
     def in_any_order(cls, kind: str | Vocabulary, layers: Iterable[Layer], edges: Iterable[Edge]) -> Architecture:
         """The same, for layers numbered in any order: they are renumbered topologically, ties by the given order."""
-        given, pairs = tuple(layers), frozenset((u, v) for u, v in edges)
+        given, pairs = _plain_parts(layers, edges)
         _raise_if_any(_shape_violations(given, pairs))
         _raise_if_any(_numbering_violations(len(given), pairs))
         order = _topological_order(len(given), pairs)
@@ -330,6 +329,23 @@ def _with_default_stride(vocabulary: Vocabulary, layer: Layer) -> Layer:
     return layer
 
 
+def _plain_parts(layers: Iterable[Layer], edges: Iterable[Edge]) -> tuple[tuple[Layer, ...], frozenset[Edge]]:
+    """Layers and edges as what they are said to be, or an error that says which is not."""
+    given = tuple(layers)
+    for u, layer in enumerate(given):
+        if not isinstance(layer, Layer) or not isinstance(layer.label, str):
+            got = repr(layer)[:60]
+            _raise_if_any([Violation("layers", f"layer {u} must be a Layer whose label is a string, got {got}", u)])
+    try:
+        pairs: frozenset[Edge] = frozenset(map(tuple, edges))  # type: ignore[arg-type]  # quicker than unpacking each
+    except TypeError as error:
+        _raise_if_any([Violation("edges", f"edges must be pairs of layer numbers: {error}")])
+        raise
+    if wrong := [pair for pair in pairs if len(pair) != 2]:
+        _raise_if_any([Violation("edges", f"edges must be pairs of layer numbers, got {repr(wrong[0])[:60]}")])
+    return given, pairs
+
+
 def _shape_violations(layers: tuple[Layer, ...], edges: frozenset[Edge]) -> Iterator[Violation]:
     if len(layers) < 3:
         yield Violation("layers", f"a network has at least 3 layers (input, one more, output), got {len(layers)}")
@@ -435,6 +451,13 @@ def _signal_violations(arch: Architecture) -> Iterator[Violation]:
             message = f"layer {u} ({labels[u].name}) may not follow the input; expected one of {allowed}"
             yield Violation("after the input", message, u)
     for u, label in enumerate(labels):
+        if label.refuses_images:
+            for p in arch.parents[u]:
+                if labels[p].emits is Signal.IMAGE:
+                    parent = f"its parent {p} ({labels[p].name})"
+                    message = f"layer {u} ({label.name}) takes vectors, but {parent} emits images"
+                    yield Violation("images", message, u)
+                    return
         if label.takes is Signal.IMAGE:
             for p in arch.parents[u]:
                 if labels[p].emits is not Signal.IMAGE:

@@ -78,6 +78,11 @@ class Label:
             if value is not None and not 0 <= value < float("inf"):
                 raise VocabularyError(f"label {self.name}: {field} must be a finite number >= 0, got {value}")
 
+    @property
+    def refuses_images(self) -> bool:
+        """Whether a parent that emits an image is an error; the output only averages and takes whatever comes."""
+        return self.takes is Signal.VECTOR and self.role in (Role.PROCESSING, Role.DECISION)
+
 
 @dataclass(frozen=True)
 class Vocabulary:
@@ -129,13 +134,22 @@ class Vocabulary:
         return {label.name: i for i, label in enumerate(self.labels)}
 
     @cached_property
-    def rows(self) -> Mapping[str, tuple[Role, bool, tuple[int, ...], int, bool, bool]]:
+    def rows(self) -> Mapping[str, tuple[Role, bool, tuple[int, ...], int, bool, bool, bool]]:
         """The part of each label that the validity of a network depends on, as plain tuples: quick to look up.
 
-        Role, takes units, strides, shrinks, takes images, emits images.
+        Role, takes units, strides, shrinks, takes images, refuses images, emits images.
         """
+        has_images = any(x.emits is Signal.IMAGE for x in self.labels)
         return {
-            x.name: (x.role, x.takes_units, x.strides, x.shrinks, x.takes is Signal.IMAGE, x.emits is Signal.IMAGE)
+            x.name: (
+                x.role,
+                x.takes_units,
+                x.strides,
+                x.shrinks,
+                x.takes is Signal.IMAGE,
+                has_images and x.refuses_images,
+                x.emits is Signal.IMAGE,
+            )
             for x in self.labels
         }
 
