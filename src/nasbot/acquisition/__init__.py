@@ -10,12 +10,13 @@ from nasbot.acquisition.functions import (
     uniform,
     upper_confidence_bound,
 )
-from nasbot.acquisition.maximise import Found, Maximum, by_evolution, by_evolution_and_climbing
+from nasbot.acquisition.maximise import Found, Maximum, Utility, by_evolution, by_evolution_and_climbing
 
 __all__ = [
     "Feasibility",
     "Found",
     "Maximum",
+    "Utility",
     "averaged",
     "by_evolution",
     "by_evolution_and_climbing",

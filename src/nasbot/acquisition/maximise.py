@@ -22,6 +22,7 @@ Utility = Callable[[Sequence[Architecture]], Floats]
 
 CLIMBERS = 3  # networks from which climbing starts, of those evaluated and of those found by evolution each
 EDITS_PER_STEP = 16  # one-step edits looked at around each climber before it moves
+SHORT_LIST = 32  # of those evolution found by a rough utility, how many are looked at exactly
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,17 @@ class _Candidates:
             self.found[arch] = Found(arch, float(value), origin, (*before, *steps))
         return utilities
 
+    def short_list(self, utility: Utility, also: Iterable[Architecture]) -> _Candidates:
+        """The best of these, and ``also``, under another utility; lineage and number of evaluations go on."""
+        best = [found.arch for found in self.proposable()[:SHORT_LIST]]
+        chosen = list(dict.fromkeys((*best, *also)))
+        listed = _Candidates(utility, self._seen)
+        listed.n_evaluations = self.n_evaluations + len(chosen)
+        for arch, value in zip(chosen, utility(chosen), strict=True):
+            earlier = self.found[arch]
+            listed.found[arch] = Found(arch, float(value), earlier.origin, earlier.steps)
+        return listed
+
     def proposable(self) -> list[Found]:
         """What may be proposed, the best first; of equals the one looked at first."""
         new = (found for found in self.found.values() if found.utility > -math.inf)
@@ -91,16 +103,23 @@ def by_evolution_and_climbing(
     population: Sequence[Architecture],
     *,
     incumbents: Sequence[Architecture],
+    rough_utility: Utility | None = None,
     seen: Collection[str],
     n_evaluations: int,
     rng: np.random.Generator,
 ) -> Maximum:
-    """Evolution from pool and incumbents, then as many evaluations again spent on climbing from the best of both."""
-    candidates = _Candidates(utility, seen)
+    """Evolution from pool and incumbents, then half as many evaluations spent on climbing from the best of both.
+
+    With a ``rough_utility``, which is cheaper to ask, evolution goes by that one, and only its best are looked at
+    exactly; climbing always is exact.
+    """
+    candidates = _Candidates(rough_utility or utility, seen)
     _evolve(candidates, operator, tuple(dict.fromkeys((*incumbents, *population))), n_evaluations, rng)
+    if rough_utility is not None:
+        candidates = candidates.short_list(utility, incumbents[:CLIMBERS])
     after_evolution = next(iter(candidates.proposable()), None)
     starts = [*incumbents[:CLIMBERS], *(found.arch for found in candidates.proposable()[:CLIMBERS])]
-    _climb(candidates, operator, tuple(dict.fromkeys(starts)), n_evaluations, rng)
+    _climb(candidates, operator, tuple(dict.fromkeys(starts)), n_evaluations // 2, rng)
     best = next(iter(candidates.proposable()), None)
     return Maximum(best, candidates.n_evaluations, _phases(("evolution", after_evolution), ("climbing", best)))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from time import perf_counter
@@ -25,6 +25,7 @@ from nasbot._typing import Json
 from nasbot.acquisition import (
     Feasibility,
     Maximum,
+    Utility,
     averaged,
     by_evolution,
     by_evolution_and_climbing,
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 N_INCUMBENTS = 10  # best evaluated networks from which the default maximiser also starts
+# With more evaluated networks than this, evolution asks a belief that knows so many of them: half are the best, half a
+# fair sample of the rest. Distances are nine tenths of deciding, and their number goes by the networks known.
+N_LANDMARKS = 64
 N_NEAREST = 5  # evaluated networks shown beside a prediction
 NO_FAULT_OF_THE_NETWORK = frozenset({FailureCause.KILLED})
 
@@ -178,16 +182,37 @@ class NASBOT:
             d, d_bar = self._kept(*self._memory.between(known))
         with clock("fitting"):
             belief = fit_belief(_square(d, 0, n), _square(d_bar, 0, n), values, options=self.belief, rng=rng)
-            if pending:
-                among = _square(d, n, m), _square(d_bar, n, m)
-                belief = belief.hallucinate(_block(d, 0, n, n, m), _block(d_bar, 0, n, n, m), *among)
-            feasibility = None
-            if faulty:
-                decided = np.r_[0:n, m : len(known)]
-                feasibility = Feasibility.of(
-                    _correlation(belief, *(_chosen(x, decided) for x in (d, d_bar))), decided < n
-                )
-        return _View(known, n, m, self.distance.pack(known), belief, feasibility)
+            view = self._asked(belief, np.arange(n), known, n, m, d, d_bar)
+            if n > N_LANDMARKS:
+                chosen = _landmarks(values)
+                rough = belief.knowing_only(chosen, _chosen(d, chosen), _chosen(d_bar, chosen))
+                view = replace(view, rough=self._asked(rough, chosen, known, n, m, d, d_bar))
+        return view
+
+    def _asked(
+        self,
+        belief: Belief,
+        chosen: NDArray[np.intp],
+        known: Sequence[Architecture],
+        n: int,
+        m: int,
+        d: Floats | None,
+        d_bar: Floats | None,
+    ) -> _View:
+        """The belief, conditioned on the ``chosen`` of the n evaluated networks, with pending and failed ones told."""
+        rows = np.r_[chosen, n : len(known)]
+        d, d_bar = _chosen(d, rows), _chosen(d_bar, rows)
+        n, m = len(chosen), m - n + len(chosen)
+        if m > n:
+            among = _square(d, n, m), _square(d_bar, n, m)
+            belief = belief.hallucinate(_block(d, 0, n, n, m), _block(d_bar, 0, n, n, m), *among)
+        feasibility = None
+        if len(rows) > m:
+            decided = np.r_[0:n, m : len(rows)]
+            correlation = _correlation(belief, _chosen(d, decided), _chosen(d_bar, decided))
+            feasibility = Feasibility.of(correlation, decided < n)
+        networks = tuple(known[i] for i in rows)
+        return _View(networks, n, m, self.distance.pack(networks), belief, feasibility)
 
     def _kept(self, d: Floats, d_bar: Floats) -> tuple[Floats | None, Floats | None]:
         """The distances whose terms the kernel has."""
@@ -210,21 +235,7 @@ class NASBOT:
         for_evolution: np.random.Generator,
         clock: _Stopwatch,
     ) -> Maximum:
-        def utility(archs: Sequence[Architecture]) -> Floats:
-            if view is None:
-                return uniform(np.zeros(len(archs)), rng=for_utility)
-            with clock("distances"):
-                d, d_bar = self._cross(view, archs)
-            prediction = view.belief.predict(_rows(d, view.n_known), _rows(d_bar, view.n_known))
-            values = self._utility(prediction, view, for_utility)
-            if view.feasibility is None:
-                return values
-            decided = np.r_[0 : view.n_evaluated, view.n_known : len(view.known)]
-            log_feasible = view.feasibility.log_probability(
-                _correlation(view.belief, *(None if x is None else x[:, decided] for x in (d, d_bar)))
-            )
-            return self._weighed(values, log_feasible)
-
+        utility = self._utility_under(view, for_utility, clock)
         operator = MutationOperator(self.space, self.modifiers)
         step = max(1, len(history) - len(self.initial_pool()))
         n_evaluations = evaluation_schedule(step)
@@ -243,10 +254,28 @@ class NASBOT:
             operator,
             self.initial_pool(),
             incumbents=[trial.arch for trial in ranked[:N_INCUMBENTS]],
+            rough_utility=self._utility_under(view.rough, for_utility, clock) if view and view.rough else None,
             seen=history.seen,
             n_evaluations=n_evaluations,
             rng=for_evolution,
         )
+
+    def _utility_under(self, view: _View | None, rng: np.random.Generator, clock: _Stopwatch) -> Utility:
+        """The utility of networks, given what is believed; chance alone while nothing is."""
+
+        def utility(archs: Sequence[Architecture]) -> Floats:
+            if view is None:
+                return uniform(np.zeros(len(archs)), rng=rng)
+            with clock("distances"):
+                d, d_bar = self._cross(view, archs)
+            values = self._utility(view.belief.predict(_rows(d, view.n_known), _rows(d_bar, view.n_known)), view, rng)
+            if view.feasibility is None:
+                return values
+            decided = np.r_[0 : view.n_evaluated, view.n_known : len(view.known)]
+            correlation = _correlation(view.belief, *(None if x is None else x[:, decided] for x in (d, d_bar)))
+            return self._weighed(values, view.feasibility.log_probability(correlation))
+
+        return utility
 
     def _utility(self, prediction: Prediction, view: _View, rng: np.random.Generator) -> Floats:
         mean, sd = prediction.mean, np.sqrt(prediction.variance)
@@ -347,6 +376,7 @@ class _View:
     packed: object
     belief: Belief
     feasibility: Feasibility | None
+    rough: _View | None = None  # the same on fewer evaluated networks, where there are many: cheaper to ask
 
 
 class _Stopwatch:
@@ -378,6 +408,13 @@ def _is_its_own_fault(trial: Trial) -> bool:
     return isinstance(trial.outcome, Failed) and trial.outcome.cause not in NO_FAULT_OF_THE_NETWORK
 
 
+def _landmarks(values: Floats) -> NDArray[np.intp]:
+    """Half of N_LANDMARKS the best, the other half evenly spread over the ranks of all others."""
+    order = np.argsort(-values, kind="stable")
+    rest = np.linspace(N_LANDMARKS // 2, len(order) - 1, N_LANDMARKS - N_LANDMARKS // 2).astype(np.intp)
+    return np.sort(order[np.r_[0 : N_LANDMARKS // 2, rest]])
+
+
 def _moments(prediction: Prediction) -> tuple[Floats, Floats]:
     """Mean and standard deviation of the mixture over hyper-parameter samples."""
     mean = prediction.mean.mean(axis=0)
@@ -404,5 +441,5 @@ def _rows(x: Floats | None, n: int) -> Floats | None:
     return None if x is None else x[:, :n]
 
 
-def _chosen(x: Floats | None, at: NDArray[np.int64]) -> Floats | None:
+def _chosen(x: Floats | None, at: NDArray[np.intp]) -> Floats | None:
     return None if x is None else x[:, at[:, None], at[None, :]]

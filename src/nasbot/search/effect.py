@@ -1,0 +1,89 @@
+"""What a searcher believes of a network, for people: one ``Effect``, or a table of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from nasbot.architecture import Architecture
+
+
+class Near(NamedTuple):
+    """An evaluated network near the one in question."""
+
+    trial: int
+    d: float
+    d_bar: float
+
+
+class Effect(NamedTuple):
+    """What is believed of one network: predicted value with an interval, EI, and what evaluated networks are near."""
+
+    arch: Architecture
+    change: str  # in words, empty for a network as it is
+    median: float  # in the objective's own units, as are lower and upper, the ends of the 90 % interval
+    lower: float
+    upper: float
+    mean: float  # in standardised units, larger being better, in which the belief is Gaussian; as are sd and log_ei
+    sd: float
+    log_ei: float
+    nearest: tuple[Near, ...]  # by d_bar
+
+    def negated(self) -> Effect:
+        """For an objective that is minimised: the predicted values with the other sign."""
+        return self._replace(median=-self.median, lower=-self.upper, upper=-self.lower)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            **{name: getattr(self, name) for name in self._fields if name not in ("arch", "nearest")},
+            "nearest": [near._asdict() for near in self.nearest],
+            "arch": self.arch.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.change or 'the network as it is'}",
+            f"  predicted   {self.median:.6g}, 90 % between {self.lower:.6g} and {self.upper:.6g}",
+            f"  belief      mean {self.mean:.3f}, sd {self.sd:.3f} (standardised)",
+            f"  log EI      {self.log_ei:.3f}",
+        ]
+        for i, near in enumerate(self.nearest):
+            lines.append(
+                f"  {'' if i else 'nearest':<11} trial {near.trial}: d = {near.d:.6g}, d_bar = {near.d_bar:.4f}"
+            )
+        return "\n".join(lines)
+
+
+class Effects(tuple[Effect, ...]):
+    """Effects of several changes, the most promising first; ``str`` is a table."""
+
+    __slots__ = ()
+
+    def negated(self) -> Effects:
+        """For an objective that is minimised."""
+        return Effects(effect.negated() for effect in self)
+
+    def top(self, n: int) -> Effects:
+        """The first ``n``."""
+        return Effects(self[:n])
+
+    def __str__(self) -> str:
+        rows = [("change", "median", "lower", "upper", "sd", "log EI", "nearest"), *map(_cells, self)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(_aligned(row, widths) for row in rows)
+
+
+def _cells(effect: Effect) -> tuple[str, ...]:
+    near = effect.nearest[0] if effect.nearest else Near(-1, math.nan, math.nan)
+    numbers = (f"{x:.4g}" for x in (effect.median, effect.lower, effect.upper, effect.sd, effect.log_ei))
+    return (effect.change, *numbers, f"{near.trial} ({near.d_bar:.3f})" if effect.nearest else "")
+
+
+def _aligned(row: tuple[str, ...], widths: list[int]) -> str:
+    """The first column to the left, numbers to the right."""
+    first, *others = (
+        cell.ljust(width) if i == 0 else cell.rjust(width)
+        for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+    )
+    return "  ".join((first, *others))

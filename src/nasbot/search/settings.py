@@ -1,0 +1,46 @@
+"""A searcher's settings as plain data: compared when a study is resumed, and enough to make a built-in one again.
+
+{"type": "NASBOT", "name": ..., "acquisition": ..., "belief": {...}, "distance": {...}, "pool": [fingerprints]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING
+
+from nasbot._typing import Json
+from nasbot.otmann import Otmann
+from nasbot.otmann.presets import PRESETS
+
+if TYPE_CHECKING:
+    from nasbot.search.pool import PoolSearcher
+
+
+def described(searcher: PoolSearcher) -> dict[str, Json]:
+    """Every option by its name but the space, which a study stores itself; networks by their fingerprints."""
+    options = {entry.name: _described(getattr(searcher, entry.name)) for entry in fields(searcher)}
+    del options["space"]
+    options["pool"] = [arch.fingerprint for arch in searcher.initial_pool()]
+    return {"type": type(searcher).__name__, **options}
+
+
+def _described(value: object) -> Json:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, tuple | list):
+        return [_described(entry) for entry in value]
+    if isinstance(value, Otmann) and value.rules == PRESETS.get(value.rules.name):
+        return {"type": "Otmann", "preset": value.rules.name, "structural_weights": list(value.structural_weights)}
+    if is_dataclass(value) and not isinstance(value, Otmann):
+        return {entry.name: _described(getattr(value, entry.name)) for entry in fields(value)}
+    return _foreign(value)
+
+
+def _foreign(value: object) -> Mapping[str, Json]:
+    """Something of a user's own by its class, and by its repr where it has one that does not name an address."""
+    kind = type(value)
+    described: dict[str, Json] = {"type": f"{kind.__module__}.{kind.__qualname__}"}
+    return described if kind.__repr__ is object.__repr__ else {**described, "repr": repr(value)}
