@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
+from nasbot.search.effect import Effect, Effects
 from nasbot.trial import History, Trial, plain_json
 
 if TYPE_CHECKING:
@@ -71,12 +72,12 @@ class Searcher(Protocol):
 
 @runtime_checkable
 class Explains(Protocol):
-    """A searcher that can say what it believes. Same promises as ``propose``; answers are values of its own types."""
+    """A searcher that can say what it believes. Same promises as ``propose``; values in answers are to be maximised."""
 
-    def explain(self, history: History, trial: Trial, *, rng: np.random.Generator) -> Any:
+    def explain(self, history: History, trial: Trial, *, rng: np.random.Generator) -> Effect:
         """What was believed of ``trial`` when it was proposed; ``history`` and ``rng`` are as ``propose`` had them."""
         ...
 
-    def what_if(self, history: History, *, rng: np.random.Generator) -> Any:
-        """The predicted effect of every legal one-step edit of the best network so far."""
+    def what_if(self, history: History, *, rng: np.random.Generator) -> Effects:
+        """The predicted effect of every legal one-step edit of the best network so far, the most promising first."""
         ...

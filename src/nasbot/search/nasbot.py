@@ -10,13 +10,13 @@ This is where distances, belief and evolution meet; it reads like the section:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,14 +36,17 @@ from nasbot.acquisition import (
     uniform,
     upper_confidence_bound,
 )
-from nasbot.architecture import Architecture, SearchSpace, initial_pool
-from nasbot.errors import ExhaustedError, OptionError
-from nasbot.evolution import MODIFIERS, MutationOperator, evaluation_schedule, one_step_edits
+from nasbot.architecture import Architecture
+from nasbot.errors import OptionError
+from nasbot.evolution import evaluation_schedule, one_step_edits
 from nasbot.gp import Belief, BeliefOptions, Prediction, fit_belief
 from nasbot.gp.kernel import ensemble_kernel
 from nasbot.otmann import NetworkDistance, Otmann
 from nasbot.search.base import Proposal
+from nasbot.search.effect import Effect, Effects, Near
 from nasbot.search.memory import DistanceMemory
+from nasbot.search.pool import PoolSearcher, best_networks, lineage, member
+from nasbot.search.threads import on_one_blas_thread
 from nasbot.trial import Failed, FailureCause, History, Trial
 
 if TYPE_CHECKING:
@@ -84,64 +87,27 @@ class KernelTerms(StrEnum):
     NORMALISED = "d_bar"
 
 
-class Effect(NamedTuple):
-    """What is believed of one network: predicted value with an interval, EI and how near it is to what is known."""
-
-    arch: Architecture
-    change: str  # in words, empty for a network as it is
-    median: float  # in the objective's own units, as are lower and upper, the ends of the 90 % interval
-    lower: float
-    upper: float
-    mean: float  # in standardised units, in which the belief is Gaussian, as are sd and log_ei
-    sd: float
-    log_ei: float
-    nearest: tuple[tuple[int, float, float], ...]  # trial, d, d_bar of the nearest evaluated networks
-
-
 @dataclass(frozen=True, kw_only=True)
-class NASBOT:
+class NASBOT(PoolSearcher):
     """Bayesian optimisation over networks. ``propose`` is a pure function of history and generator."""
 
-    space: SearchSpace
-    pool: tuple[Architecture, ...] | None = None  # the initial pool of the space's kind by default
     distance: NetworkDistance = field(default_factory=Otmann)
     belief: BeliefOptions = field(default_factory=BeliefOptions)
     acquisition: Acquisition = Acquisition.LOG_EI
     maximiser: Maximiser = Maximiser.CLIMBING
     kernel_terms: KernelTerms = KernelTerms.BOTH
-    modifiers: tuple[str, ...] = tuple(MODIFIERS)
     name: str = "NASBOT"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for option, kind in (("acquisition", Acquisition), ("maximiser", Maximiser), ("kernel_terms", KernelTerms)):
-            try:
-                object.__setattr__(self, option, kind(getattr(self, option)))
-            except ValueError:
-                known = ", ".join(kind)
-                raise OptionError(f"{option}: expected one of {known}, got {getattr(self, option)!r}") from None
-        checked_pool(self.space, self.initial_pool())
-
-    def initial_pool(self) -> tuple[Architecture, ...]:
-        """The networks evaluated first, and from which evolution starts."""
-        return initial_pool(self.space.kind) if self.pool is None else self.pool
-
-    def settings(self) -> Mapping[str, Json]:
-        """Everything a proposal depends on besides space and history."""
-        return {
-            "searcher": self.name,
-            "distance": repr(self.distance),
-            "belief": repr(self.belief),
-            "acquisition": self.acquisition,
-            "maximiser": self.maximiser,
-            "kernel_terms": self.kernel_terms,
-            "modifiers": self.modifiers,
-            "pool": [arch.fingerprint for arch in self.initial_pool()],
-        }
+            object.__setattr__(self, option, member(kind, getattr(self, option), option))
 
     @cached_property
     def _memory(self) -> DistanceMemory:
         return DistanceMemory(self.distance)
 
+    @on_one_blas_thread
     def propose(self, history: History, *, rng: np.random.Generator) -> Proposal:
         """The network of highest utility among those evolution and climbing find."""
         for_belief, for_utility, for_evolution = rng.spawn(3)
@@ -149,18 +115,11 @@ class NASBOT:
         view = self._view(history, for_belief, clock)
         with clock("maximising"):
             maximum = self._maximise(history, view, for_utility, for_evolution, clock)
-        if maximum.best is None:
-            raise ExhaustedError(
-                f"no network is left that is neither evaluated, pending nor failed; {len(history.seen)} are known"
-            )
-        found = maximum.best
-        origin = [trial.number for trial in history if trial.arch == found.origin][:1]
+        found = maximum.best or self.any_new(history)
         notes: dict[str, Json] = {
             "searcher": self.name,
             "utility": found.utility,
-            "parents": origin,
-            "modifiers": [step.modifier for step in found.steps],
-            "changes": [str(step) for step in found.steps],
+            **lineage(history, found.origin, found.steps),
             "n_utilities": maximum.n_evaluations,
             "utility_by_phase": dict(maximum.by_phase),
             "seconds": clock.seconds,
@@ -236,9 +195,8 @@ class NASBOT:
         clock: _Stopwatch,
     ) -> Maximum:
         utility = self._utility_under(view, for_utility, clock)
-        operator = MutationOperator(self.space, self.modifiers)
-        step = max(1, len(history) - len(self.initial_pool()))
-        n_evaluations = evaluation_schedule(step)
+        operator = self.operator()
+        n_evaluations = evaluation_schedule(self.step(history))
         if self.maximiser is Maximiser.PAPER:
             return by_evolution(
                 utility,
@@ -248,12 +206,11 @@ class NASBOT:
                 n_evaluations=n_evaluations,
                 rng=for_evolution,
             )
-        ranked = sorted(history.completed, key=lambda trial: (-(trial.value or 0.0), trial.rank))
         return by_evolution_and_climbing(
             utility,
             operator,
             self.initial_pool(),
-            incumbents=[trial.arch for trial in ranked[:N_INCUMBENTS]],
+            incumbents=best_networks(history.completed, N_INCUMBENTS),
             rough_utility=self._utility_under(view.rough, for_utility, clock) if view and view.rough else None,
             seen=history.seen,
             n_evaluations=n_evaluations,
@@ -303,24 +260,25 @@ class NASBOT:
         """What is believed of the trial's network, given the history it was proposed from."""
         return self.believed(history, [(trial.arch, "")], rng=rng)[0]
 
-    def what_if(self, history: History, *, rng: np.random.Generator) -> tuple[Effect, ...]:
+    def what_if(self, history: History, *, rng: np.random.Generator) -> Effects:
         """The predicted effect of every legal one-step edit of the best network so far, the most promising first."""
         best = history.best
         if best is None:
-            raise OptionError("what_if needs at least one evaluated network; the study has none yet")
+            raise OptionError("what_if: expected at least one evaluated network to start from, got none yet")
         edits = one_step_edits(best.arch, self.space, modifiers=self.modifiers)
         effects = self.believed(history, [(e.arch, f"{e.modifier}: {e.description}") for e in edits], rng=rng)
-        return tuple(sorted(effects, key=lambda effect: -effect.median))
+        return Effects(sorted(effects, key=lambda effect: -effect.median))
 
+    @on_one_blas_thread
     def believed(
         self, history: History, networks: Sequence[tuple[Architecture, str]], *, rng: np.random.Generator
-    ) -> tuple[Effect, ...]:
+    ) -> Effects:
         """What is believed of any networks after this history."""
         for_belief, _, _ = rng.spawn(3)
         view = self._view(history, for_belief, _Stopwatch())
         if view is None:
-            raise OptionError("nothing is believed yet: no network has been evaluated")
-        return tuple(self._effects(view, history, networks)) if networks else ()
+            raise OptionError("nothing was believed at that time: no network had been evaluated (the pool comes first)")
+        return Effects(self._effects(view, history, networks)) if networks else Effects()
 
     def _effects(self, view: _View, history: History, networks: Sequence[tuple[Architecture, str]]) -> Iterator[Effect]:
         archs = [arch for arch, _ in networks]
@@ -336,7 +294,7 @@ class NASBOT:
         for i, (arch, change) in enumerate(networks):
             order = np.argsort(between.d_bar[middle, : view.n_evaluated, i], kind="stable")[:N_NEAREST]
             nearest = tuple(
-                (history.completed[j].number, float(between.d[middle, j, i]), float(between.d_bar[middle, j, i]))
+                Near(history.completed[j].number, float(between.d[middle, j, i]), float(between.d_bar[middle, j, i]))
                 for j in order
             )
             yield Effect(
@@ -394,14 +352,6 @@ class _Stopwatch:
         taken = perf_counter() - start
         self.seconds[purpose] += taken - self._inner.pop()
         self._inner[-1] += taken
-
-
-def checked_pool(space: SearchSpace, pool: Sequence[Architecture]) -> None:
-    """Raise unless the pool has a network and all of them lie in the space."""
-    if not pool:
-        raise OptionError("the initial pool must have at least one network")
-    for arch in pool:
-        space.check(arch)
 
 
 def _is_its_own_fault(trial: Trial) -> bool:

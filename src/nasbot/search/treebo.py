@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbot._typing import Json
 from nasbot.acquisition import by_evolution, log_expected_improvement, uniform
-from nasbot.architecture import Architecture, SearchSpace, initial_pool
-from nasbot.errors import ExhaustedError, OptionError
-from nasbot.evolution import MutationOperator, evaluation_schedule
+from nasbot.architecture import Architecture
+from nasbot.errors import OptionError
+from nasbot.evolution import evaluation_schedule
 from nasbot.gp.warping import Warp, warp_values
 from nasbot.search.base import Proposal
-from nasbot.search.nasbot import checked_pool
+from nasbot.search.pool import PoolSearcher, best_networks, lineage, member
+from nasbot.search.threads import on_one_blas_thread
 from nasbot.search.tree_kernel import TreeBelief, is_chain
 from nasbot.trial import History, Trial
 
@@ -29,32 +29,30 @@ CHAIN_MODIFIERS = (
     "swap_label",
     "wedge_layer",
 )
+N_INCUMBENTS = 10  # best chains evaluated, from which evolution also starts
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeBO:
+class TreeBO(PoolSearcher):
     """Proposes chains only. The same schedule, warp and acquisition as NASBOT's, another kernel and a smaller space."""
 
-    space: SearchSpace
-    pool: tuple[Architecture, ...] | None = None
+    modifiers: tuple[str, ...] = CHAIN_MODIFIERS
     warp: Warp = Warp.RANK
     name: str = "TreeBO"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "warp", Warp(self.warp))
-        checked_pool(self.space, self.initial_pool())
+        super().__post_init__()
+        object.__setattr__(self, "warp", member(Warp, self.warp, "warp"))
+        if branching := [name for name in self.modifiers if name not in CHAIN_MODIFIERS]:
+            expected = ", ".join(CHAIN_MODIFIERS)
+            raise OptionError(f"modifiers: TreeBO searches chains; expected some of {expected}, got {branching[0]!r}")
         for i, arch in enumerate(self.initial_pool()):
             if not is_chain(arch):
-                raise OptionError(f"TreeBO searches chains only; network {i} of the pool branches")
+                raise OptionError(
+                    f"pool network {i}: TreeBO searches chains; expected one, got a network that branches"
+                )
 
-    def initial_pool(self) -> tuple[Architecture, ...]:
-        """The networks evaluated first, chains all of them."""
-        return initial_pool(self.space.kind) if self.pool is None else self.pool
-
-    def settings(self) -> Mapping[str, Json]:
-        """Everything a proposal depends on besides space and history."""
-        return {"searcher": self.name, "warp": self.warp, "pool": [arch.fingerprint for arch in self.initial_pool()]}
-
+    @on_one_blas_thread
     def propose(self, history: History, *, rng: np.random.Generator) -> Proposal:
         """The chain of highest log EI among those evolution finds."""
         for_utility, for_evolution = rng.spawn(2)
@@ -66,20 +64,18 @@ class TreeBO:
                 return uniform(np.zeros(len(archs)), rng=for_utility)
             return log_expected_improvement(*belief.predict(archs), best_value)
 
-        ranked = sorted(chains, key=lambda trial: (-(trial.value or 0.0), trial.rank))
-        starts = dict.fromkeys((*(trial.arch for trial in ranked[:10]), *self.initial_pool()))
-        step = max(1, len(history) - len(self.initial_pool()))
+        starts = dict.fromkeys((*best_networks(chains, N_INCUMBENTS), *self.initial_pool()))
         maximum = by_evolution(
             utility,
-            MutationOperator(self.space, CHAIN_MODIFIERS),
+            self.operator(),
             tuple(starts),
             seen=history.seen,
-            n_evaluations=2 * evaluation_schedule(step),
+            n_evaluations=2 * evaluation_schedule(self.step(history)),
             rng=for_evolution,
         )
-        if maximum.best is None:
-            raise ExhaustedError(f"no new chain was found; {len(history.seen)} networks are known")
-        return Proposal(maximum.best.arch, {"searcher": self.name, "utility": maximum.best.utility})
+        found = maximum.best or self.any_new(history)
+        origin = lineage(history, found.origin, found.steps)
+        return Proposal(found.arch, {"searcher": self.name, "utility": found.utility, **origin})
 
     def _belief(self, history: History, chains: Sequence[Trial]) -> tuple[TreeBelief | None, float]:
         if not chains:
