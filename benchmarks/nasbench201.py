@@ -23,7 +23,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.runs import Record, RunFile, average, revision
+from benchmarks.runs import Record, RunFile, average, paired, revision
 from nasbot._rng import Role as StreamRole
 from nasbot._rng import stream
 from nasbot._typing import Json
@@ -53,6 +53,7 @@ OPERATIONS = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_
 GROUPS = dict(zip(OPERATIONS, ("none", "skip", "conv", "conv", "pool"), strict=True))
 POOL_SIZE = 10
 REPORT_EVERY = 25
+MARKS = (25, 50, 100, 150)  # queries after which the Markdown table reports
 AT_OPTIMUM = 1e-6  # tables are in single precision
 
 # -- cells as networks -------------------------------------------------------------------------------------------------
@@ -412,6 +413,37 @@ def _padded(best: Sequence[float], n_queries: int) -> list[float]:
     return [*best[:n_queries], *[best[-1]] * (n_queries - len(best))]
 
 
+def markdown(records: Iterable[Record], tag: str, n_queries: int) -> Iterator[str]:
+    """All runs of a tag that are long enough, as one table for each data set; nasbot against each method by seeds."""
+    curves: dict[str, dict[str, dict[int, Record]]] = {}
+    for record in records:
+        if record["tag"] == tag and record["queries"] >= n_queries:
+            curves.setdefault(record["dataset"], {}).setdefault(record["method"], {})[record["seed"]] = record
+    for dataset, by_method in curves.items():
+        optimum = next(iter(next(iter(by_method.values())).values()))["optimum"]
+        marks = [mark for mark in MARKS if mark <= n_queries]
+        yield f"\n{dataset}, whose best cell has {optimum:.3f}:\n"
+        columns = [f"best at {mark}" for mark in marks] + ["at the optimum"] + [f"p at {mark}" for mark in marks[:2]]
+        yield "| method | runs | " + " | ".join(columns) + " |"
+        yield "|---|---|" + "---|" * len(columns)
+        for method in (name for name in METHODS if name in by_method):
+            yield _row(method, by_method, marks, n_queries)
+
+
+def _row(method: str, by_method: Mapping[str, Mapping[int, Record]], marks: Sequence[int], n_queries: int) -> str:
+    runs = by_method[method]
+    numbers = summary(list(runs.values()), n_queries)
+    cells = [f"{numbers['best_mean'][str(mark)]:.3f} ± {numbers['best_se'][str(mark)]:.3f}" for mark in marks]
+    cells.append(f"{numbers['at_optimum']:.0%}")
+    ours = by_method.get("nasbot", {})
+    seeds = sorted(set(ours) & set(runs))
+    for mark in marks[:2] if method != "nasbot" and seeds else ():
+        at = [np.array([_padded(some[seed]["best"], mark)[-1] for seed in seeds]) for some in (ours, runs)]
+        result = paired(at[0], at[1])
+        cells.append(f"{result.p:.2g} ({result.wins} : {result.losses})")
+    return f"| {method} | {len(runs)} | " + " | ".join(cells) + " |"
+
+
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
@@ -424,9 +456,9 @@ class _Parser(argparse.ArgumentParser):
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _Parser(prog="python -m benchmarks.nasbench201", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--table", metavar="FILE", type=Path, required=True, help="as ../shared/data/nasbench201.npz")
-    parser.add_argument("--dataset", required=True, help="cifar10_valid, cifar100, … as the table has them")
-    parser.add_argument("--method", required=True, help=", ".join(METHODS))
+    parser.add_argument("--table", metavar="FILE", type=Path, help="as ../shared/data/nasbench201.npz")
+    parser.add_argument("--dataset", help="cifar10_valid, cifar100, … as the table has them")
+    parser.add_argument("--method", help=", ".join(METHODS))
     parser.add_argument("--seeds", metavar="N", type=int, default=20, help="runs, of the seeds K, K + 1, …")
     parser.add_argument("--first-seed", metavar="K", type=int, default=0)
     parser.add_argument("--queries", metavar="Q", type=int, default=100, help="evaluations of a run, the pool included")
@@ -434,13 +466,20 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--workers-processes", metavar="P", type=int, default=1, help="runs at a time")
     parser.add_argument("--out", metavar="FILE", type=Path, help="keep the runs here, as JSON lines; do none twice")
     parser.add_argument("--tag", default="", help="goes into the records; runs of another tag count as not done")
-    options = parser.parse_args(arguments)
+    parser.add_argument("--summary", action="store_true", help="run nothing, print what --out has, as Markdown")
+    return _checked(parser.parse_args(arguments))
+
+
+def _checked(options: argparse.Namespace) -> argparse.Namespace:
+    for name in ("out",) if options.summary else ("table", "dataset", "method"):
+        if getattr(options, name) is None:
+            raise OptionError(f"--{name} is missing")
     for name in ("seeds", "queries", "workers_processes"):
         if (value := getattr(options, name)) < 1:
             raise OptionError(f"--{name.replace('_', '-')}: expected a whole number >= 1, got {value}")
     if options.first_seed < 0:
         raise OptionError(f"--first-seed: expected a whole number >= 0, got {options.first_seed}")
-    if options.method not in METHODS:
+    if not options.summary and options.method not in METHODS:
         raise OptionError(f"--method: expected one of {', '.join(METHODS)}; got {options.method!r}")
     return options
 
@@ -470,7 +509,11 @@ def _run(options: argparse.Namespace) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, print; the exit code is 2 for an option that cannot be meant and 3 for a file that cannot be read."""
     try:
-        _run(_options(arguments))
+        options = _options(arguments)
+        if options.summary:
+            print(*markdown(RunFile(options.out).records(), options.tag, options.queries), sep="\n")
+        else:
+            _run(options)
     except NasbotError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -79,7 +79,7 @@ class Average(NamedTuple):
     se: Floats
 
 
-def average(runs: Sequence[Sequence[float]] | Floats) -> Average:
+def average(runs: Floats | Sequence[Floats]) -> Average:
     """Over the first axis."""
     values = np.asarray(runs, dtype=np.float64)
     n = len(values)
