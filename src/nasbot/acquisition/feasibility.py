@@ -39,7 +39,9 @@ class Feasibility:
         """log P(feasible) of m networks from their correlations (n, m) with the known ones."""
         mean = PRIOR_MEAN + cross_correlation.T @ self.weights
         whitened = solve_triangular(self.lower, cross_correlation, lower=True)
-        variance = np.maximum(1.0 - (whitened**2).sum(axis=0), 1e-6)
+        # No n observations can tell more than n of the very point; less comes from an indefinite kernel alone.
+        least = NOISE_VARIANCE / (len(self.weights) + NOISE_VARIANCE)
+        variance = np.maximum(1.0 - (whitened**2).sum(axis=0), least)
         return log_probability_positive(mean, np.sqrt(variance))
 
 

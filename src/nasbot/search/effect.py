@@ -27,6 +27,7 @@ class Effect(NamedTuple):
     mean: float  # in standardised units, larger being better, in which the belief is Gaussian; as are sd and log_ei
     sd: float
     log_ei: float
+    feasible: float  # probability that it can be evaluated at all; 1 as long as no network has failed
     nearest: tuple[Near, ...]  # by d_bar
 
     def negated(self) -> Effect:
@@ -47,6 +48,7 @@ class Effect(NamedTuple):
             f"  predicted   {self.median:.6g}, 90 % between {self.lower:.6g} and {self.upper:.6g}",
             f"  belief      mean {self.mean:.3f}, sd {self.sd:.3f} (standardised)",
             f"  log EI      {self.log_ei:.3f}",
+            f"  feasible    {self.feasible:.2f}",
         ]
         for i, near in enumerate(self.nearest):
             lines.append(

@@ -124,7 +124,7 @@ class NASBOT(PoolSearcher):
             "utility_by_phase": dict(maximum.by_phase),
             "seconds": clock.seconds,
         }
-        return Proposal(found.arch, notes | self._predicted(view, found.arch))
+        return Proposal(found.arch, notes | self._predicted(view, history, found.arch))
 
     # -- belief ------------------------------------------------------------------------------------------------------
 
@@ -226,11 +226,7 @@ class NASBOT(PoolSearcher):
             with clock("distances"):
                 d, d_bar = self._cross(view, archs)
             values = self._utility(view.belief.predict(_rows(d, view.n_known), _rows(d_bar, view.n_known)), view, rng)
-            if view.feasibility is None:
-                return values
-            decided = np.r_[0 : view.n_evaluated, view.n_known : len(view.known)]
-            correlation = _correlation(view.belief, *(None if x is None else x[:, decided] for x in (d, d_bar)))
-            return self._weighed(values, view.feasibility.log_probability(correlation))
+            return values if view.feasibility is None else self._weighed(values, view.log_feasible(d, d_bar))
 
         return utility
 
@@ -289,6 +285,7 @@ class NASBOT(PoolSearcher):
         log_ei = log_averaged(
             log_expected_improvement(prediction.mean, np.sqrt(prediction.variance), view.belief.best_value)
         )
+        feasible = np.exp(view.log_feasible(d, d_bar))
         lower, median, upper = view.belief.interval(prediction)
         middle = between.d.shape[0] // 2
         for i, (arch, change) in enumerate(networks):
@@ -306,20 +303,20 @@ class NASBOT(PoolSearcher):
                 mean=float(mean[i]),
                 sd=float(sd[i]),
                 log_ei=float(log_ei[i]),
+                feasible=float(feasible[i]),
                 nearest=nearest,
             )
 
-    def _predicted(self, view: _View | None, arch: Architecture) -> dict[str, Json]:
+    def _predicted(self, view: _View | None, history: History, arch: Architecture) -> dict[str, Json]:
+        """For the notes: what ``explain`` will say of this network."""
         if view is None:
             return {}
-        d, d_bar = self._cross(view, [arch])
-        prediction = view.belief.predict(_rows(d, view.n_known), _rows(d_bar, view.n_known))
-        mean, sd = _moments(prediction)
-        lower, median, upper = view.belief.interval(prediction)
+        effect = next(self._effects(view, history, [(arch, "")]))
         return {
-            "mean": float(mean[0]),
-            "sd": float(sd[0]),
-            "predicted": {"median": float(median[0]), "lower": float(lower[0]), "upper": float(upper[0])},
+            "mean": effect.mean,
+            "sd": effect.sd,
+            "predicted": {"median": effect.median, "lower": effect.lower, "upper": effect.upper},
+            "feasible": effect.feasible,
             "repairs": str(view.belief.repairs),
         }
 
@@ -335,6 +332,16 @@ class _View:
     belief: Belief
     feasibility: Feasibility | None
     rough: _View | None = None  # the same on fewer evaluated networks, where there are many: cheaper to ask
+
+    def log_feasible(self, d: Floats | None, d_bar: Floats | None) -> Floats:
+        """log P(feasible) of networks with these distances to ``known``; 0 as long as none has failed."""
+        if self.feasibility is None:
+            given = d if d is not None else d_bar
+            assert given is not None  # the kernel has at least one term
+            return np.zeros(given.shape[2])
+        decided = np.r_[0 : self.n_evaluated, self.n_known : len(self.known)]
+        correlation = _correlation(self.belief, *(None if x is None else x[:, decided] for x in (d, d_bar)))
+        return self.feasibility.log_probability(correlation)
 
 
 class _Stopwatch:
