@@ -333,7 +333,7 @@ def _plain_parts(layers: Iterable[Layer], edges: Iterable[Edge]) -> tuple[tuple[
     """Layers and edges as what they are said to be, or an error that says which is not."""
     given = tuple(layers)
     for u, layer in enumerate(given):
-        if not isinstance(layer, Layer) or not isinstance(layer.label, str):
+        if not isinstance(layer, Layer) or not isinstance(layer.label, str):  # type: ignore[redundant-expr]
             got = repr(layer)[:60]
             _raise_if_any([Violation("layers", f"layer {u} must be a Layer whose label is a string, got {got}", u)])
     try:
@@ -341,7 +341,7 @@ def _plain_parts(layers: Iterable[Layer], edges: Iterable[Edge]) -> tuple[tuple[
     except TypeError as error:
         _raise_if_any([Violation("edges", f"edges must be pairs of layer numbers: {error}")])
         raise
-    if wrong := [pair for pair in pairs if len(pair) != 2]:
+    if wrong := [pair for pair in pairs if len(pair) != 2]:  # type: ignore[redundant-expr]
         _raise_if_any([Violation("edges", f"edges must be pairs of layer numbers, got {repr(wrong[0])[:60]}")])
     return given, pairs
 
