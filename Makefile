@@ -2,7 +2,7 @@
 #
 #   PYTHON=/path/to/python3.11   which interpreter to build .venv from (found by itself otherwise)
 #   JOBS=2                       test processes
-#   ARGS=…                       handed on to the command of test, thorough, demo, bench and fuzz
+#   ARGS=…                       handed on to the command of test, thorough, demo, bench, bench-synthetic and fuzz
 
 JOBS      ?= 2
 ARGS      ?=
@@ -15,10 +15,10 @@ CREATED   := $(VENV)/.created
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test thorough lint format demo bench fuzz clean distclean
+.PHONY: help install test thorough lint format demo bench bench-synthetic fuzz clean distclean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(INSTALLED) ## build .venv (Python 3.11, pinned packages); instant when it is up to date
 
@@ -45,8 +45,11 @@ format: $(INSTALLED) ## rewrite the code in the house format and apply ruff's sa
 demo: $(INSTALLED) ## draw the initial pools and print a table of distances
 	@$(BIN)/nasbot demo $(ARGS)
 
-bench: $(INSTALLED) ## microseconds per pair, ours against POT's
+bench: $(INSTALLED) ## microseconds per pair, ours against POT's, and seconds to decide
 	@$(BIN)/python -m benchmarks.run $(ARGS)
+
+bench-synthetic: $(INSTALLED) ## the synthetic functions, NASBOT against its rivals; stop it and go on as you like (ARGS=--summary)
+	@$(BIN)/python -m benchmarks.synthetic $(ARGS)
 
 fuzz: $(INSTALLED) ## FUZZ_RUNS inputs (100,000) to the JSON codec
 	@$(BIN)/python -m tests.fuzz.fuzz_codec --runs $(FUZZ_RUNS) $(ARGS)
