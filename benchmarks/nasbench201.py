@@ -40,7 +40,7 @@ from nasbot.architecture import (
 )
 from nasbot.errors import ExhaustedError, FileError, NasbotError, OptionError, Violation
 from nasbot.evolution import one_step_edits
-from nasbot.otmann import Distances, NetworkDistance
+from nasbot.otmann import Distances, NetworkDistance, Otmann
 from nasbot.search import NASBOT, EvolutionSearch, Proposal, RandomSearch, Searcher
 from nasbot.trial import Failed, FailureCause, History, Outcome, Scored, Trial
 
@@ -303,15 +303,19 @@ def _worth(trial: Trial) -> float:
 SWAPS = ("swap_label",)
 
 
-def _bayesian(table: Table, pool: tuple[Architecture, ...], distance: NetworkDistance | None = None) -> Searcher:
-    if distance is None:
-        return NASBOT(space=SPACE, pool=pool, modifiers=SWAPS)
-    return NASBOT(space=SPACE, pool=pool, modifiers=SWAPS, distance=distance, name="crude")
+def _bayesian(
+    table: Table, pool: tuple[Architecture, ...], *, distance: NetworkDistance | None = None, name: str = "nasbot"
+) -> Searcher:
+    return NASBOT(space=SPACE, pool=pool, modifiers=SWAPS, distance=distance or Otmann(), name=name)
 
+
+# A cell has few layers, so path lengths differ by little; a wider range lets the belief find out how much they matter.
+WIDE = Otmann(structural_weights=(0.1, 0.4, 1.6, 6.4))
 
 METHODS: Mapping[str, Callable[[Table, tuple[Architecture, ...]], Searcher]] = {
     "nasbot": _bayesian,
-    "crude": partial(_bayesian, distance=HammingAndCounts()),
+    "wide": partial(_bayesian, distance=WIDE, name="wide"),
+    "crude": partial(_bayesian, distance=HammingAndCounts(), name="crude"),
     "random": lambda table, pool: RandomSearch(space=SPACE, pool=pool, modifiers=SWAPS),
     "uniform": lambda table, pool: UniformSearch(cells=table.cells, pool=pool),
     "evolution": lambda table, pool: EvolutionSearch(space=SPACE, pool=pool, modifiers=SWAPS),
