@@ -4,6 +4,9 @@ Every public name is listed here once. Importing this is quick: numba, torch and
 need them, when they are first called.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from nasbot.architecture import (
     Architecture,
     Label,
@@ -42,13 +45,43 @@ from nasbot.otmann import (
     pairwise,
 )
 
+if TYPE_CHECKING:
+    from nasbot.gp import BeliefOptions, GraphGP
+    from nasbot.search import NASBOT, EvolutionSearch, RandomSearch, TreeBO
+    from nasbot.study import Budget, Study, StudyView, maximise, minimise
+
 __version__ = "0.1.0"
 
+# The names just above, by the module that is imported when one of them is first asked for: all of scipy comes with it.
+_LATER = {
+    **dict.fromkeys(("BeliefOptions", "GraphGP"), "nasbot.gp"),
+    **dict.fromkeys(("NASBOT", "EvolutionSearch", "RandomSearch", "TreeBO"), "nasbot.search"),
+    **dict.fromkeys(("Budget", "Study", "StudyView", "maximise", "minimise"), "nasbot.study"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module 'nasbot' has no attribute {name!r}")
+    value = getattr(import_module(_LATER[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
+
 __all__ = [
+    "NASBOT",
     "Architecture",
+    "BeliefOptions",
+    "Budget",
     "CodecError",
     "Distances",
+    "EvolutionSearch",
     "FileError",
+    "GraphGP",
     "InvalidArchitectureError",
     "Label",
     "LabelPenalties",
@@ -61,11 +94,15 @@ __all__ = [
     "OutsideSpaceError",
     "PairwiseDistances",
     "PenaltyError",
+    "RandomSearch",
     "Role",
     "RuleSet",
     "SearchSpace",
     "Signal",
     "SolverError",
+    "Study",
+    "StudyView",
+    "TreeBO",
     "Violation",
     "Vocabulary",
     "VocabularyError",
@@ -75,6 +112,8 @@ __all__ = [
     "explain",
     "initial_pool",
     "layer_masses",
+    "maximise",
+    "minimise",
     "pairwise",
     "path_lengths",
 ]

@@ -10,7 +10,9 @@ from nasbot.cli.check import check
 from nasbot.cli.demo import demo
 from nasbot.cli.distance import distance
 from nasbot.cli.draw import draw
+from nasbot.cli.explain import explain
 from nasbot.cli.pool import pool
+from nasbot.cli.what_if import what_if
 
 app = typer.Typer(
     name="nasbot",
@@ -22,7 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
-for command in (distance, draw, check, pool, demo):
+for command in (distance, draw, check, pool, demo, explain, what_if):
     app.command()(command)
 
 

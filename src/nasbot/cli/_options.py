@@ -10,6 +10,9 @@ import typer
 from nasbot.errors import FileError, OptionError
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of a table.")]
+Study = Annotated[
+    str, typer.Argument(metavar="STUDY", help="A study's name (in the folder studies) or file.", show_default=False)
+]
 Preset = Annotated[
     str, typer.Option(help="Rules of the distance: paper (the appendix), release (the 2018 code) or figure.")
 ]

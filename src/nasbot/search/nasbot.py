@@ -55,8 +55,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 N_INCUMBENTS = 10  # best evaluated networks from which the default maximiser also starts
-# With more evaluated networks than this, evolution asks a belief that knows so many of them: half are the best, half a
-# fair sample of the rest. Distances are nine tenths of deciding, and their number goes by the networks known.
+# With more evaluated networks than this, candidates are compared by a belief that knows so many of them, half the best
+# and half a fair sample of the rest, and only the best candidates by the whole belief: distances are most of deciding.
 N_LANDMARKS = 64
 N_NEAREST = 5  # evaluated networks shown beside a prediction
 NO_FAULT_OF_THE_NETWORK = frozenset({FailureCause.KILLED})
@@ -206,12 +206,13 @@ class NASBOT(PoolSearcher):
                 n_evaluations=n_evaluations,
                 rng=for_evolution,
             )
+        rough = self._utility_under(view.rough, for_utility, clock) if view and view.rough else None
         return by_evolution_and_climbing(
-            utility,
+            rough or utility,
             operator,
             self.initial_pool(),
             incumbents=best_networks(history.completed, N_INCUMBENTS),
-            rough_utility=self._utility_under(view.rough, for_utility, clock) if view and view.rough else None,
+            exact_utility=utility if rough else None,
             seen=history.seen,
             n_evaluations=n_evaluations,
             rng=for_evolution,
@@ -254,6 +255,11 @@ class NASBOT(PoolSearcher):
 
     def explain(self, history: History, trial: Trial, *, rng: np.random.Generator) -> Effect:
         """What is believed of the trial's network, given the history it was proposed from."""
+        if not history.completed:
+            raise OptionError(
+                f"explain: trial {trial.number} was chosen before any network was evaluated, as the pool is; "
+                "nothing was believed of it"
+            )
         return self.believed(history, [(trial.arch, "")], rng=rng)[0]
 
     def what_if(self, history: History, *, rng: np.random.Generator) -> Effects:
@@ -273,7 +279,7 @@ class NASBOT(PoolSearcher):
         for_belief, _, _ = rng.spawn(3)
         view = self._view(history, for_belief, _Stopwatch())
         if view is None:
-            raise OptionError("nothing was believed at that time: no network had been evaluated (the pool comes first)")
+            raise OptionError("believed: expected a history with at least one evaluated network, got none")
         return Effects(self._effects(view, history, networks)) if networks else Effects()
 
     def _effects(self, view: _View, history: History, networks: Sequence[tuple[Architecture, str]]) -> Iterator[Effect]:

@@ -15,7 +15,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypedDict, Unpack
+from typing import Self, TypedDict, TypeVar, Unpack
+
+import numpy as np
 
 from nasbot._rng import Role, checked_seed, stream
 from nasbot._typing import Json
@@ -24,31 +26,44 @@ from nasbot.errors import NasbotError, OptionError, StudyError
 from nasbot.execution import Executor, Limits, LocalExecutor, Objective, SerialExecutor, outcome_of
 from nasbot.execution.evaluation import as_number
 from nasbot.search.base import Explains, Proposal, Searcher
+from nasbot.search.effect import Effect, Effects
 from nasbot.storage import MemoryStorage, SqliteStorage, Storage
 from nasbot.study.budget import Budget
+from nasbot.study.deciding import DecidingTime
 from nasbot.study.loop import Loop, OnChange
 from nasbot.study.places import study_path
 from nasbot.study.settings import Direction, check_same, study_settings
 from nasbot.trial import History, Outcome, Point, Scored, Trial, TrialState
 
+AnyEffect = TypeVar("AnyEffect", Effect, Effects)
+
+POOL = "pool"  # the searcher's name in the notes of the trials that a study begins with
+
 
 class StudyView:
     """A study to look at. Of one that is being driven elsewhere it shows what is recorded at the moment."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, searcher: Searcher | None = None) -> None:
         self._storage = storage
+        self._searcher = searcher
         settings = storage.settings()
         if settings is None:
             raise StudyError("there is no study yet")
         self.settings: Mapping[str, Json] = settings
         self.direction = Direction.of(str(settings.get("direction", Direction.MAXIMISE)))
+        self.seed = checked_seed(settings.get("seed"))
 
     @classmethod
-    def read(cls, where: str | Path, *, vocabulary: Vocabulary | None = None) -> StudyView:
-        """The study of this name or file, for reading; it may be running."""
+    def read(
+        cls, where: str | Path, *, vocabulary: Vocabulary | None = None, searcher: Searcher | None = None
+    ) -> StudyView:
+        """The study of this name or file, for reading; it may be running.
+
+        ``vocabulary`` and ``searcher`` are needed where they are not built in, the latter only for explanations.
+        """
         storage = SqliteStorage(study_path(where), vocabulary=vocabulary, read_only=True)
         try:
-            return StudyView(storage)
+            return StudyView(storage, searcher)
         except BaseException:
             storage.close()
             raise
@@ -72,6 +87,66 @@ class StudyView:
     def outward(self, value: float) -> float:
         """A value of the history in the objective's own sense."""
         return self.direction.turned(value)
+
+    # -- beliefs -------------------------------------------------------------------------------------------------------
+
+    @property
+    def searcher(self) -> Searcher:
+        """What chooses the networks. Of a study that is only read, it is made again from the settings stored.
+
+        That is possible for the built-in searchers, distances and vocabularies; StudyError says where it is not.
+        """
+        if self._searcher is None:
+            from nasbot.study.rebuilding import searcher_of_study  # which knows all searchers, and takes its time
+
+            self._searcher = searcher_of_study(self.settings, self.history)
+        return self._searcher
+
+    def explain(self, trial: Trial | int) -> Effect:
+        """What the searcher believed of this trial's network when it chose it."""
+        known, searcher = self._known_trial(trial), self._explaining()
+        before = self.history.at_proposal(known.number)
+        return self._outward_effect(searcher.explain(before, known, rng=self._stream(before)))
+
+    def what_if(self) -> Effects:
+        """What the searcher expects of every one-step edit of the best network so far, the most promising first."""
+        history = self.history
+        return self._outward_effect(self._explaining().what_if(history, rng=self._stream(history)))
+
+    def deciding_time(self) -> DecidingTime:
+        """How long choosing networks has taken so far, and with what."""
+        return DecidingTime.of(self.history)
+
+    def replay(self) -> Iterator[tuple[Trial, Proposal]]:
+        """Every trial that was proposed, with the proposal that its history gives now: they should agree."""
+        history = self.history
+        for trial in history:
+            if trial.notes.get("searcher") != POOL:
+                yield trial, self._propose(history.at_proposal(trial.number))
+
+    def _propose(self, history: History) -> Proposal:
+        return self.searcher.propose(history, rng=self._stream(history))
+
+    def _stream(self, history: History) -> np.random.Generator:
+        """The random numbers for the trial that follows this history."""
+        return stream(self.seed, len(history), Role.PROPOSAL)
+
+    def _explaining(self) -> Explains:
+        if not isinstance(self.searcher, Explains):
+            raise StudyError(
+                f"{self.searcher.name} has no beliefs to explain; searchers with a surrogate (NASBOT) have"
+            )
+        return self.searcher
+
+    def _outward_effect(self, effect: AnyEffect) -> AnyEffect:
+        return effect if self.direction is Direction.MAXIMISE else effect.negated()
+
+    def _known_trial(self, trial: Trial | int) -> Trial:
+        number: object = trial.number if isinstance(trial, Trial) else trial
+        history = self.history
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(history):
+            raise StudyError(f"there is no trial {str(number)[:40]}; the study has {len(history)}, numbered from 0")
+        return history[number]
 
     def close(self) -> None:
         """Let go of the study's file."""
@@ -110,22 +185,20 @@ class Study(StudyView):
         pool: Sequence[Architecture] | None = None,
         context: Mapping[str, Json] | None = None,
     ) -> None:
-        self.searcher = searcher
-        self.seed = checked_seed(seed)
         first = tuple(searcher.initial_pool() if pool is None else pool)
         self.n_pool = len(first)
         _check_pool(first, searcher)
         given = study_settings(
-            searcher, seed=self.seed, direction=Direction.of(direction), pool=first, context=context or {}
+            searcher, seed=checked_seed(seed), direction=Direction.of(direction), pool=first, context=context or {}
         )
         stored = storage.settings()
         if stored is None:
             storage.create(
-                given, [Trial(number=n, arch=arch, notes={"searcher": "pool"}) for n, arch in enumerate(first)]
+                given, [Trial(number=n, arch=arch, notes={"searcher": POOL}) for n, arch in enumerate(first)]
             )
         else:
             check_same(stored, given)
-        super().__init__(storage)
+        super().__init__(storage, searcher)
         self._seconds_before = _latest(self.history)
         self._now: Callable[[], float] | None = None
         self._origin = 0.0
@@ -213,25 +286,6 @@ class Study(StudyView):
         """Seconds that the study has been driven, over all its runs; what passed after the last record is forgotten."""
         return self._seconds_before if self._now is None else self._seconds_before + self._now() - self._origin
 
-    # -- beliefs -------------------------------------------------------------------------------------------------------
-
-    def explain(self, trial: Trial | int) -> Any:
-        """What the searcher believed of this trial's network when it chose it."""
-        known = self._known_trial(trial)
-        rng = stream(self.seed, known.number, Role.PROPOSAL)
-        return self._explaining().explain(self.history.at_proposal(known.number), known, rng=rng)
-
-    def what_if(self) -> Any:
-        """What the searcher expects of every one-step edit of the best network so far."""
-        rng = stream(self.seed, len(self.history), Role.PROPOSAL)
-        return self._explaining().what_if(self.history, rng=rng)
-
-    def replay(self) -> Iterator[tuple[Trial, Proposal]]:
-        """Every trial that was proposed, with the proposal that its history gives now: they should agree."""
-        history = self.history
-        for trial in history[self.n_pool :]:
-            yield trial, self._propose(history.at_proposal(trial.number))
-
     # -- for the loop --------------------------------------------------------------------------------------------------
 
     def finish(self, number: int, outcome: Outcome, *, at: float) -> Trial:
@@ -264,9 +318,6 @@ class Study(StudyView):
         notes = {"searcher": self.searcher.name, **proposal.notes, "deciding": seconds}
         return Trial(number=len(history), arch=proposal.arch, notes=notes, proposed_after=len(history.finished))
 
-    def _propose(self, history: History) -> Proposal:
-        return self.searcher.propose(history, rng=stream(self.seed, len(history), Role.PROPOSAL))
-
     def _record(self, trial: Trial, outcome: Outcome, *, at: float) -> Trial:
         # Two clocks meet in a resumed study; a trial never ends before it began.
         at = max(at, trial.started or 0.0)
@@ -289,13 +340,6 @@ class Study(StudyView):
         if running:
             self._storage.save(*(trial.requeued(interrupted=interrupted) for trial in running))
 
-    def _known_trial(self, trial: Trial | int) -> Trial:
-        number: object = trial.number if isinstance(trial, Trial) else trial
-        history = self.history
-        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(history):
-            raise StudyError(f"there is no trial {str(number)[:40]}; the study has {len(history)}, numbered from 0")
-        return history[number]
-
     def _running_trial(self, trial: Trial | int) -> Trial:
         known = self._known_trial(trial)
         if isinstance(trial, Trial) and trial.arch != known.arch:
@@ -305,13 +349,6 @@ class Study(StudyView):
         if known.state is TrialState.WAITING:
             raise StudyError(f"trial {known.number} is waiting and was not asked for; ask() begins it")
         return known
-
-    def _explaining(self) -> Explains:
-        if not isinstance(self.searcher, Explains):
-            raise StudyError(
-                f"{self.searcher.name} has no beliefs to explain; searchers with a surrogate (NASBOT) have"
-            )
-        return self.searcher
 
     def _start_clock(self, now: Callable[[], float]) -> None:
         """Driving goes on from the last moment recorded: neither pauses nor the time between runs count."""

@@ -1,0 +1,81 @@
+"""All of it in one call: ``nasbot.maximise(objective, space, trials=100, name="mine")``, or ``minimise``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Required, TypedDict, Unpack
+
+from nasbot.architecture.space import SearchSpace
+from nasbot.errors import OptionError
+from nasbot.execution import Objective
+from nasbot.search.base import Searcher
+from nasbot.study.budget import Budget
+from nasbot.study.loop import OnChange
+from nasbot.study.settings import Direction
+from nasbot.study.study import Study, StudyView
+
+
+class RunOptions(TypedDict, total=False):
+    """What ``Study.optimise`` takes beside objective and budget."""
+
+    workers: int
+    timeout_per_trial: float | None  # seconds
+    memory_per_trial: int | None  # bytes
+    max_consecutive_failures: int | None
+    overtime: float | None
+    on_change: OnChange | None
+
+
+class SearchOptions(RunOptions, total=False):
+    """What ``maximise`` and ``minimise`` take beside objective and space."""
+
+    name: Required[str | Path | None]  # of the study: where it is kept and resumed from; None keeps nothing
+    trials: int | None  # totals of the study, over all its runs; one of these two at least
+    seconds: float | None
+    seed: int
+    searcher: Searcher | None  # NASBOT with its defaults
+
+
+def maximise(objective: Objective, space: SearchSpace | str, **options: Unpack[SearchOptions]) -> StudyView:
+    """Search the space (``"cnn"``: all CNNs within the paper's limits) for a network of high value.
+
+    Options: ``name`` of the study, ``trials`` or ``seconds`` it may spend in all, ``seed``, ``searcher`` (NASBOT), and
+    ``workers``, ``timeout_per_trial``, ``memory_per_trial``, ``max_consecutive_failures``, ``overtime``, ``on_change``
+    as in ``Study.optimise``. The study is kept under its name, so the same call goes on where it was left, and one with
+    more trials for longer; ``name=None`` keeps nothing. The study that is returned is open for reading, not for
+    driving, so that the call can be repeated.
+    """
+    return _optimised(Direction.MAXIMISE, objective, space, options)
+
+
+def minimise(objective: Objective, space: SearchSpace | str, **options: Unpack[SearchOptions]) -> StudyView:
+    """Search the space for a network of low value (a loss, an error); otherwise as ``maximise``."""
+    return _optimised(Direction.MINIMISE, objective, space, options)
+
+
+def _optimised(
+    direction: Direction, objective: Objective, space: SearchSpace | str, options: SearchOptions
+) -> StudyView:
+    unknown = [name for name in options if name not in SearchOptions.__annotations__]
+    if unknown or "name" not in options:
+        wrong = f"unknown option {unknown[0]!r}" if unknown else "name: expected one for the study (None: kept nowhere)"
+        raise OptionError(f"{direction}: {wrong}; there are {', '.join(SearchOptions.__annotations__)}")
+    budget = Budget(options.get("trials"), options.get("seconds"))
+    searcher, name, seed = _searcher(space, options.get("searcher")), options["name"], options.get("seed", 0)
+    run: RunOptions = {key: options[key] for key in RunOptions.__annotations__ if key in options}  # type: ignore[literal-required, assignment]
+    if name is None:
+        return Study.in_memory(searcher, seed=seed, direction=direction).optimise(objective, budget, **run)
+    with Study.open(name, searcher, seed=seed, direction=direction) as study:
+        study.optimise(objective, budget, **run)
+    return StudyView.read(name, vocabulary=searcher.space.vocabulary, searcher=searcher)
+
+
+def _searcher(space: SearchSpace | str, given: Searcher | None) -> Searcher:
+    where = space if isinstance(space, SearchSpace) else SearchSpace(space)
+    if given is None:
+        from nasbot.search.nasbot import NASBOT
+
+        return NASBOT(space=where)
+    if given.space != where:
+        raise OptionError(f"space: expected that of the searcher, {given.space}, got {where}")
+    return given

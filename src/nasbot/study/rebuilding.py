@@ -1,0 +1,141 @@
+"""A searcher made again from the settings that a study stores: plain data in, strictly checked, and no code run.
+
+Whatever is read is built by the ordinary constructors, and must then describe itself as it was described: so an entry
+that is missing, of another type, unknown or out of range is noticed, whichever it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nasbot._typing import Json
+from nasbot.architecture import Architecture, initial_pool
+from nasbot.architecture.space import SearchSpace
+from nasbot.architecture.vocabularies import BUILT_IN
+from nasbot.errors import NasbotError, StudyError
+from nasbot.gp import BeliefOptions, Prior
+from nasbot.otmann import Otmann
+from nasbot.search import NASBOT, EvolutionSearch, RandomSearch, Searcher, TreeBO
+from nasbot.study.settings import space_settings
+from nasbot.trial import History, plain_json
+
+SEARCHERS = {kind.__name__: kind for kind in (NASBOT, RandomSearch, EvolutionSearch, TreeBO)}
+
+
+def searcher_of_study(settings: Mapping[str, Json], history: History) -> Searcher:
+    """The searcher of the study with these settings; its pool is looked up among the networks of the study."""
+    space = space_from_settings(_mapping(settings.get("space"), "space"))
+    pools = initial_pool(space.kind) if space.kind in BUILT_IN else ()
+    return searcher_from_settings(
+        _mapping(settings.get("searcher"), "searcher"), space, (*pools, *(trial.arch for trial in history))
+    )
+
+
+def searcher_from_settings(
+    settings: Mapping[str, Json], space: SearchSpace, networks: Sequence[Architecture]
+) -> Searcher:
+    """The built-in searcher that describes itself so; ``networks`` are those in which its pool is found."""
+    options: dict[str, Any] = dict(settings)
+    kind = SEARCHERS.get(str(options.pop("type", None)))
+    if kind is None:
+        raise _refusal(f"it is not one of {', '.join(SEARCHERS)}; open the study in Python, with its searcher")
+    known = {arch.fingerprint: arch for arch in networks}
+    try:
+        options["pool"] = tuple(known[str(entry)] for entry in _list(options.get("pool"), "pool"))
+        if "modifiers" in options:
+            options["modifiers"] = tuple(str(name) for name in _list(options["modifiers"], "modifiers"))
+        if "belief" in options:
+            options["belief"] = _belief(_mapping(options["belief"], "belief"))
+        if "distance" in options:
+            options["distance"] = _distance(_mapping(options["distance"], "distance"))
+        rebuilt = kind(space=space, **_typed(kind, options))
+    except KeyError as missing:
+        raise _refusal(f"pool network {str(missing)[:20]} is not in the study") from None
+    except (NasbotError, TypeError) as error:
+        raise _refusal(str(error)[:300]) from None
+    _check_same(rebuilt.settings(), settings, "searcher")
+    return rebuilt
+
+
+def space_from_settings(settings: Mapping[str, Json]) -> SearchSpace:
+    """The space with these limits."""
+    if not isinstance(settings.get("kind"), str):
+        raise _refusal("its vocabulary is not a built-in one; open the study in Python, with its searcher")
+    limits: dict[str, Any] = dict(settings)
+    for entry in dataclasses.fields(SearchSpace):
+        # An infinite limit is stored as null, and so is one that is not there.
+        if entry.name in limits and limits[entry.name] is None and entry.default is not None:
+            limits[entry.name] = math.inf
+    if isinstance(limits.get("input_shape"), list):
+        limits["input_shape"] = tuple(limits["input_shape"])
+    try:
+        space = SearchSpace(**_typed(SearchSpace, limits))
+    except (NasbotError, TypeError, ValueError) as error:
+        raise _refusal(f"space: {str(error)[:300]}") from None
+    _check_same(space_settings(space), settings, "space")
+    return space
+
+
+def _belief(settings: Mapping[str, Json]) -> BeliefOptions:
+    options = dict(settings)
+    prior = Prior(**_typed(Prior, _mapping(options.pop("prior", None), "belief.prior")))
+    return BeliefOptions(prior=prior, **_typed(BeliefOptions, options))
+
+
+def _distance(settings: Mapping[str, Json]) -> Otmann:
+    if settings.get("type") != "Otmann" or "preset" not in settings:
+        raise _refusal("its distance is not a preset of OTMANN; open the study in Python, with its searcher")
+    weights = _list(settings.get("structural_weights"), "structural_weights")
+    return Otmann(preset=str(settings["preset"]), structural_weights=[_number(weight) for weight in weights])
+
+
+def _check_same(rebuilt: Mapping[str, Json], stored: Mapping[str, Json], what: str) -> None:
+    if plain_json(rebuilt) != plain_json(stored):
+        raise _refusal(f"{what}: what is stored does not describe one")
+
+
+def _typed(kind: type, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options for the constructor of a dataclass: names that it has, and values of the types of its defaults."""
+    defaults = {entry.name: entry.default for entry in dataclasses.fields(kind)}
+    for name, value in options.items():
+        if name not in defaults:
+            raise _refusal(f"{name[:40]}: {kind.__name__} has no such option")
+        default = defaults[name]
+        if isinstance(default, str | int | float) and not _has_type_of(default, value):
+            raise _refusal(f"{name}: expected a {_base(default).__name__}, got {str(value)[:40]!r}")
+    return dict(options)
+
+
+def _has_type_of(default: str | float, value: object) -> bool:
+    """Whether the value may stand in for the default; whole numbers are numbers, true and false are not."""
+    base = _base(default)
+    return type(value) is base or (base is float and type(value) is int)
+
+
+def _base(default: str | float) -> type:
+    return next(base for base in (str, bool, int, float) if isinstance(default, base))
+
+
+def _mapping(value: Json, name: str) -> Mapping[str, Json]:
+    if not isinstance(value, Mapping):
+        raise _refusal(f"{name}: expected a table of names and values, got {type(value).__name__}")
+    return value
+
+
+def _list(value: Json, name: str) -> Sequence[Json]:
+    if not isinstance(value, list | tuple):
+        raise _refusal(f"{name}: expected a list, got {type(value).__name__}")
+    return value
+
+
+def _number(value: Json) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _refusal(f"structural_weights: expected numbers, got {str(value)[:40]!r}")
+    return float(value)
+
+
+def _refusal(reason: str) -> StudyError:
+    return StudyError(f"the searcher of this study cannot be made again from its settings: {reason}")

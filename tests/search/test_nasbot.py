@@ -1,0 +1,339 @@
+"""What NASBOT believes, says of it, and makes of it: pending and failed networks, lineage, notes, explanations."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from nasbot._rng import Role, stream
+from nasbot.architecture import Layer, SearchSpace, chain
+from nasbot.errors import OptionError, OutsideSpaceError, VocabularyError
+from nasbot.evolution import MODIFIERS, Edit, one_step_edits
+from nasbot.gp import BeliefOptions
+from nasbot.otmann import Otmann
+from nasbot.search import NASBOT, Acquisition, Effects, EvolutionSearch, KernelTerms, Maximiser, RandomSearch, TreeBO
+from nasbot.study import Study
+from nasbot.trial import Failed, FailureCause, History, Scored
+from tests.search.problems import (
+    CNN,
+    MLP,
+    SEARCHERS,
+    follow,
+    made,
+    mlp_pool,
+    of_outcomes,
+    propose,
+    scored,
+    timeout,
+    value_of,
+)
+
+
+def rng(history, seed=3):
+    return stream(seed, len(history), Role.PROPOSAL)
+
+
+def believed(searcher, history, *networks):
+    return searcher.believed(history, [(arch, "") for arch in networks], rng=rng(history))
+
+
+def with_outcome(history, arch, outcome):
+    return of_outcomes([*((trial.arch, trial.outcome) for trial in history), (arch, outcome)])
+
+
+@pytest.fixture(scope="module")
+def searcher():
+    return made(NASBOT)
+
+
+@pytest.fixture(scope="module")
+def history(searcher):
+    return follow(searcher, 8)
+
+
+# -- pending -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_pending_network_lowers_the_utility_around_it(searcher, history):
+    wanted = propose(searcher, history).arch
+    around = [edit.arch for edit in one_step_edits(wanted, MLP, limit=20)]
+    before = believed(searcher, history, wanted, *around)
+    after = believed(searcher, with_outcome(history, wanted, None), wanted, *around)
+    for a, b in zip(before, after, strict=True):
+        assert b.mean == pytest.approx(a.mean, abs=1e-6)  # what is hallucinated is what was expected anyway
+        assert b.sd <= a.sd + 1e-9
+        assert b.log_ei <= a.log_ei + 1e-9
+    assert after[0].sd < 0.75 * before[0].sd
+    assert after[0].log_ei < before[0].log_ei - 0.1
+
+
+def test_workers_asking_at_once_are_sent_to_different_places(searcher, history):
+    """Four proposals in a row, all left pending, spread more than four seeds of one proposal."""
+    in_flight = [t.arch for t in follow(searcher, 4, lambda arch: None, history).pending]
+    assert len(set(in_flight)) == 4
+    first = in_flight[0]
+    blind = {propose(searcher, history, seed).arch for seed in (3, 4, 5, 6)}
+    spread, crowd = (
+        Otmann().pairwise(sorted(group, key=lambda a: a.fingerprint)).d_bar[2].mean() for group in (in_flight, blind)
+    )
+    assert first in blind
+    assert spread > crowd
+
+
+# -- failed ------------------------------------------------------------------------------------------------------------
+
+
+def narrow(arch):
+    """Feasible networks; wide ones crash."""
+    return max(layer.units or 0 for layer in arch.layers) <= 64
+
+
+def test_p_feasible_falls_near_failures_and_rises_near_successes(searcher, history):
+    """Two networks about which nothing is known; then the one's neighbour fails and the other's is evaluated."""
+    bad, good = chain("mlp-reg", [Layer("relu", 70)] * 3), chain("mlp-reg", [Layer("logistic", 80)] * 2)
+    near_bad, near_good = chain("mlp-reg", [Layer("relu", 72)] * 3), chain("mlp-reg", [Layer("logistic", 82)] * 2)
+    assert [effect.feasible for effect in believed(searcher, history, bad, good)] == [1.0, 1.0]  # nothing has failed
+    failed = with_outcome(history, near_bad, timeout())
+    after_failure = believed(searcher, failed, bad, good)
+    assert after_failure[0].feasible < 0.5
+    assert after_failure[1].feasible > after_failure[0].feasible + 0.2
+    after_success = believed(searcher, with_outcome(failed, near_good, Scored(1.0)), bad, good)
+    assert after_success[1].feasible > after_failure[1].feasible
+    assert after_success[1].feasible > 0.9
+    assert after_success[0].feasible < 0.5
+
+
+def test_a_worker_that_was_killed_says_nothing_about_the_network(searcher, history):
+    arch = chain("mlp-reg", [Layer("relu", 1000)] * 3)
+    killed = with_outcome(history, arch, Failed(FailureCause.KILLED, "by somebody"))
+    assert believed(searcher, killed, arch)[0].feasible == 1.0
+    assert propose(searcher, killed).arch != arch
+
+
+def test_networks_that_fail_are_avoided():
+    """The wider the better, until it fails. A searcher to which failures say nothing keeps running into them."""
+
+    def failures(cause):
+        def outcome(arch):
+            units = sum(layer.units or 0 for layer in arch.layers)
+            return Scored(0.01 * units + 0.1 * value_of(arch)) if narrow(arch) else Failed(cause, "too wide")
+
+        return [isinstance(trial.outcome, Failed) for trial in follow(made(NASBOT), 30, outcome)][3:]
+
+    learning, blind = failures(FailureCause.OOM), failures(FailureCause.KILLED)
+    assert failures(FailureCause.TIMEOUT) == learning
+    assert sum(learning[-15:]) <= 3
+    assert sum(blind[-15:]) >= 2 * sum(learning[-15:]) + 3
+
+
+def test_nothing_but_failures_is_answered_by_chance():
+    searcher = made(NASBOT)
+    history = of_outcomes((arch, timeout()) for arch in searcher.initial_pool())
+    proposal = propose(searcher, history)
+    assert "mean" not in proposal.notes
+    assert proposal.arch.fingerprint not in history.seen
+
+
+# -- options -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("maximiser", list(Maximiser))
+@pytest.mark.parametrize("acquisition", list(Acquisition))
+def test_all_acquisitions_and_maximisers_propose(history, acquisition, maximiser):
+    """With a pending and a failed network, so that every branch is taken."""
+    known = with_outcome(with_outcome(history, mlp_pool()[0].with_units({1: 40}), None), wide(), timeout())
+    searcher = made(NASBOT, acquisition=str(acquisition), maximiser=str(maximiser))
+    proposal = propose(searcher, known)
+    assert proposal.arch in MLP
+    assert proposal.arch.fingerprint not in known.seen
+    assert math.isfinite(proposal.notes["utility"])
+    phases = proposal.notes["utility_by_phase"]
+    assert list(phases) == (["evolution"] if maximiser is Maximiser.PAPER else ["evolution", "climbing"])
+    assert list(phases.values()) == sorted(phases.values())
+    assert proposal.notes["utility"] == list(phases.values())[-1]
+
+
+def wide():
+    return chain("mlp-reg", [Layer("relu", 512)])
+
+
+@pytest.mark.parametrize("terms", list(KernelTerms))
+def test_each_term_of_the_kernel_can_be_left_out(history, terms):
+    known = with_outcome(with_outcome(history, mlp_pool()[0].with_units({1: 40}), None), wide(), timeout())
+    searcher = made(NASBOT, kernel_terms=terms, belief=BeliefOptions(n_samples=2))
+    assert propose(searcher, known).arch in MLP
+    effect = believed(searcher, known, wide())[0]
+    assert effect.sd > 0
+    assert effect.feasible < 0.7
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "words"),
+    [
+        (NASBOT, {"acquisition": "eii"}, "acquisition: expected one of log-ei, ei, ucb, thompson, uniform, got 'eii'"),
+        (NASBOT, {"maximiser": "grid"}, "maximiser: expected one of climbing, paper, got 'grid'"),
+        (NASBOT, {"kernel_terms": "none"}, "kernel_terms: expected one of both, d, d_bar, got 'none'"),
+        (NASBOT, {"modifiers": ("skipp",)}, "modifiers: unknown modifier 'skipp'; known: dec_single"),
+        (RandomSearch, {"modifiers": "skip"}, "modifiers: expected a list of names, got the text 'skip'"),
+        (RandomSearch, {"modifiers": ()}, "modifiers: expected at least one, got none"),
+        (EvolutionSearch, {"n_mutations": 0}, "n_mutations: expected a whole number >= 1, got 0"),
+        (TreeBO, {"warp": "square"}, "warp: expected one of rank, log, none, got 'square'"),
+        (TreeBO, {"modifiers": ("skip",)}, "modifiers: TreeBO searches chains; expected some of dec_single"),
+        *((kind, {"pool": ()}, "pool: expected at least one network, got none") for kind in SEARCHERS),
+        *((kind, {"pool": ["relu"]}, "pool network 0: expected an Architecture, got str") for kind in SEARCHERS),
+    ],
+)
+def test_options_that_cannot_be_meant(kind, options, words):
+    with pytest.raises(OptionError, match=f"^{words}"):
+        made(kind, **options)
+
+
+@pytest.mark.parametrize("kind", SEARCHERS)
+def test_a_pool_outside_the_space(kind):
+    with pytest.raises(OutsideSpaceError, match="max_units"):
+        made(kind, space=SearchSpace("mlp-reg", max_units=20))
+    with pytest.raises(VocabularyError, match="cnn"):
+        made(kind, space=CNN, pool=mlp_pool())
+
+
+# -- lineage and notes -------------------------------------------------------------------------------------------------
+
+
+def reached(arch, changes):
+    """All networks that these changes, in words, can lead to."""
+    networks = [arch]
+    for change in changes:
+        name, description = change.split(": ", 1)
+        edits = [edit for network in networks for edit in MODIFIERS[name].edits(network)]
+        networks = [edit.arch for edit in edits if isinstance(edit, Edit) and edit.description == description]
+    return networks
+
+
+@pytest.mark.parametrize("kind", SEARCHERS)
+def test_the_lineage_in_the_notes_leads_from_its_trial_to_the_proposal(kind):
+    history = follow(made(kind), 12)
+    n_steps = []
+    for trial in history[3:]:
+        (parent,) = trial.notes["parents"]
+        assert parent < trial.number
+        assert trial.notes["modifiers"] == [change.split(":")[0] for change in trial.notes["changes"]]
+        assert trial.arch in reached(history[parent].arch, trial.notes["changes"])
+        n_steps.append(len(trial.notes["changes"]))
+    assert max(n_steps) > 1
+
+
+@pytest.mark.parametrize("kind", SEARCHERS)
+def test_notes_are_plain_data(kind):
+    for known in (History(), follow(made(kind), 2)):
+        notes = propose(made(kind), known).notes
+        assert json.loads(json.dumps(notes, allow_nan=False)) == notes
+        assert notes["searcher"] == made(kind).name
+
+
+def test_notes_say_what_was_predicted_and_where_the_time_went(searcher, history):
+    proposal = propose(searcher, history)
+    effect = believed(searcher, history, proposal.arch)[0]
+    assert proposal.notes["mean"] == effect.mean
+    assert proposal.notes["sd"] == effect.sd
+    assert proposal.notes["predicted"] == {"median": effect.median, "lower": effect.lower, "upper": effect.upper}
+    assert proposal.notes["utility"] == pytest.approx(effect.log_ei, rel=1e-6)
+    assert set(proposal.notes["seconds"]) == {"distances", "fitting", "maximising"}
+    assert all(seconds > 0 for seconds in proposal.notes["seconds"].values())
+    assert proposal.notes["n_utilities"] >= 50
+
+
+# -- explanations ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def study():
+    return Study.in_memory(NASBOT(space=MLP, pool=mlp_pool()), seed=3).optimise(value_of, 11)
+
+
+def test_a_trial_is_explained_as_it_was_believed_when_it_was_proposed(study):
+    for number in (3, 10):
+        trial = study.history[number]
+        effect = study.explain(number)
+        assert effect.arch == trial.arch
+        assert trial.notes["predicted"]["median"] == effect.median
+        assert trial.notes["mean"] == effect.mean
+
+
+def test_what_if_lists_every_edit_of_the_best_by_its_median(study):
+    effects = study.what_if()
+    edits = one_step_edits(study.best.arch, MLP)
+    assert {effect.arch for effect in effects} == {edit.arch for edit in edits}
+    assert {effect.change for effect in effects} == {f"{edit.modifier}: {edit.description}" for edit in edits}
+    medians = [effect.median for effect in effects]
+    assert medians == sorted(medians, reverse=True)
+    assert all(e.lower < e.median < e.upper and e.sd > 0 for e in effects)
+
+
+def test_medians_and_intervals_are_those_of_the_belief():
+    """With one set of hyper-parameters and no warp the belief is Gaussian in the objective's own units."""
+    searcher = made(NASBOT, belief=BeliefOptions(inference="map", warp="none"))
+    history = follow(searcher, 8)
+    values = history.evaluated.values
+    centre, spread = values.mean(), values.std()
+    for effect in believed(searcher, history, wide(), *(edit.arch for edit in one_step_edits(wide(), MLP, limit=5))):
+        assert effect.median == pytest.approx(centre + spread * effect.mean)
+        assert effect.upper == pytest.approx(centre + spread * (effect.mean + 1.6448536 * effect.sd), rel=1e-6)
+        assert effect.lower == pytest.approx(centre + spread * (effect.mean - 1.6448536 * effect.sd), rel=1e-6)
+
+
+def test_what_was_evaluated_is_predicted_to_be_what_it_was(study):
+    """The objective has no noise, so the belief at an evaluated network is near its value, and its interval narrow."""
+    trial = study.history[5]
+    effect = study.searcher.believed(study.history, [(trial.arch, "")], rng=rng(study.history))[0]
+    assert effect.lower - 0.5 < trial.value < effect.upper + 0.5
+    assert effect.nearest[0] == (5, pytest.approx(0, abs=1e-9), pytest.approx(0, abs=1e-9))
+
+
+def test_the_nearest_networks_are_those_by_otmann(study):
+    effect = study.explain(10)
+    history = study.history.at_proposal(10)
+    between = Otmann(structural_weights=(0.4,)).cross([trial.arch for trial in history], [effect.arch])
+    order = np.argsort(between.d_bar[0, :, 0], kind="stable")[:5]
+    assert [near.trial for near in effect.nearest] == order.tolist()
+    np.testing.assert_allclose([near.d for near in effect.nearest], between.d[0, order, 0])
+    np.testing.assert_allclose([near.d_bar for near in effect.nearest], between.d_bar[0, order, 0])
+
+
+def test_in_a_minimised_study_predictions_have_the_objectives_sign(study):
+    turned = Study.in_memory(NASBOT(space=MLP, pool=mlp_pool()), seed=3, direction="minimise")
+    turned.optimise(lambda arch: -value_of(arch), 11)
+    assert [t.arch for t in turned.history] == [t.arch for t in study.history]
+    one, other = study.explain(10), turned.explain(10)
+    assert (other.lower, other.median, other.upper) == (-one.upper, -one.median, -one.lower)
+    assert (other.mean, other.log_ei) == (one.mean, one.log_ei)
+    assert [e.change for e in turned.what_if()] == [e.change for e in study.what_if()]
+
+
+def test_effects_are_printed_in_aligned_columns(study):
+    effects = study.what_if().top(6)
+    assert isinstance(effects, Effects)
+    lines = str(effects).splitlines()
+    assert len(lines) == 7
+    assert len({len(line) for line in lines}) == 1
+    assert lines[0].split() == ["change", "median", "lower", "upper", "sd", "log", "EI", "nearest"]
+    assert lines[1].startswith(effects[0].change)
+    assert f"{effects[0].median:.4g}" in lines[1]
+    assert str(Effects()).split()[0] == "change"
+    assert f"{effects[0].median:.6g}" in str(effects[0])
+    assert f"trial {effects[0].nearest[0].trial}:" in str(effects[0])
+    assert json.loads(json.dumps(effects[0].to_dict()))["log_ei"] == effects[0].log_ei
+
+
+def test_nothing_is_believed_before_anything_is_known():
+    study = Study.in_memory(made(NASBOT))
+    with pytest.raises(OptionError, match="what_if: expected at least one evaluated network to start from, got none"):
+        study.what_if()
+    with pytest.raises(OptionError, match=r"trial 1 .*pool"):
+        study.explain(1)
+
+
+def test_equal_values_and_one_network(searcher):
+    for history in (scored(mlp_pool(), [1.0, 1.0, 1.0]), scored(mlp_pool()[:1])):
+        effects = searcher.what_if(history, rng=rng(history))
+        assert all(math.isfinite(effect.median) and math.isfinite(effect.log_ei) for effect in effects)
