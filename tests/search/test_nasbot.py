@@ -191,7 +191,7 @@ def test_options_that_cannot_be_meant(kind, options, words):
 
 @pytest.mark.parametrize("kind", SEARCHERS)
 def test_a_pool_outside_the_space(kind):
-    with pytest.raises(OutsideSpaceError, match="max_units"):
+    with pytest.raises(OutsideSpaceError, match=r"^pool network 1: .*max_units"):
         made(kind, space=SearchSpace("mlp-reg", max_units=20))
     with pytest.raises(VocabularyError, match="cnn"):
         made(kind, space=CNN, pool=mlp_pool())

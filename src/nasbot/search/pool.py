@@ -11,7 +11,7 @@ from typing import TypeVar
 from nasbot._typing import Json
 from nasbot.acquisition import Found
 from nasbot.architecture import Architecture, SearchSpace, initial_pool
-from nasbot.errors import ExhaustedError, OptionError
+from nasbot.errors import ExhaustedError, NasbotError, OptionError
 from nasbot.evolution import MODIFIERS, MutationOperator, Step, one_step_edits
 from nasbot.search.settings import described
 from nasbot.trial import History, Trial
@@ -99,4 +99,8 @@ def _check_pool(space: SearchSpace, pool: Sequence[Architecture]) -> None:
     for i, arch in enumerate(pool):
         if not isinstance(arch, Architecture):
             raise OptionError(f"pool network {i}: expected an Architecture, got {type(arch).__name__}")
-        space.check(arch)
+        try:
+            space.check(arch)
+        except NasbotError as error:
+            error.args = (f"pool network {i}: {error}",)
+            raise

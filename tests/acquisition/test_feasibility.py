@@ -1,0 +1,62 @@
+"""P(feasible): a known answer by hand, limits, and what an indefinite kernel must not do to it."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from nasbot.acquisition.feasibility import NOISE_VARIANCE, PRIOR_MEAN, Feasibility
+
+
+def probability(correlation, succeeded, cross):
+    belief = Feasibility.of(np.array(correlation, dtype=float), np.array(succeeded))
+    return np.exp(belief.log_probability(np.array(cross, dtype=float).reshape(len(correlation), -1)))
+
+
+def test_known_answer_for_one_failure():
+    """mean = 1 + rho (-1 - 1) / 1.1, variance = 1 - rho² / 1.1."""
+    for rho in (0.0, 0.3, 0.8, 1.0):
+        mean = PRIOR_MEAN - 2 * rho / (1 + NOISE_VARIANCE)
+        sd = math.sqrt(1 - rho**2 / (1 + NOISE_VARIANCE))
+        assert probability([[1.0]], [False], [rho]) == pytest.approx(norm.cdf(mean / sd))
+
+
+def test_known_answer_for_a_failure_and_a_success():
+    """Two independent networks; the one asked about resembles both."""
+    got = probability(np.eye(2), [True, False], [0.5, 0.6])
+    mean = PRIOR_MEAN + 0.5 * 0.0 / 1.1 + 0.6 * -2.0 / 1.1
+    sd = math.sqrt(1 - (0.25 + 0.36) / 1.1)
+    assert got == pytest.approx(norm.cdf(mean / sd))
+
+
+def test_far_from_everything_most_networks_work():
+    assert probability([[1.0]], [False], [0.0]) == pytest.approx(norm.cdf(PRIOR_MEAN))
+
+
+def test_falls_towards_failures_and_rises_towards_successes():
+    rho = np.linspace(0, 1, 20)
+    failing, working = (probability([[1.0]], [succeeded], rho) for succeeded in (False, True))
+    assert (np.diff(failing) < 0).all()
+    assert (np.diff(working) > 0).all()
+    assert failing[-1] < 0.01
+    assert working[-1] > 0.99
+
+
+def test_no_surer_than_so_many_observations_of_the_point_itself():
+    """A kernel that is not positive definite leaves less than no variance; without a floor one neighbour decides."""
+    indefinite = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.9], [0.0, 0.9, 1.0]])
+    assert np.linalg.eigvalsh(indefinite)[0] < 0
+    belief = Feasibility.of(indefinite, np.array([True, False, True]))
+    log_p = belief.log_probability(np.array([[0.99, 0.0], [-0.99, 0.99], [0.99, 0.0]]))
+    assert np.isfinite(log_p).all()
+    most = NOISE_VARIANCE / (3 + NOISE_VARIANCE)
+    mean = PRIOR_MEAN + np.array([[0.99, -0.99, 0.99], [0.0, 0.99, 0.0]]) @ belief.weights
+    assert (log_p >= norm.logcdf(np.minimum(mean, 0) / math.sqrt(most)) - 1e-9).all()
+
+
+def test_as_sure_as_n_observations_of_the_point_itself_make_it():
+    n = 6
+    got = probability(np.ones((n, n)), [False] * n, np.ones(n))
+    mean = PRIOR_MEAN - 2 * n / (n + NOISE_VARIANCE)
+    assert np.log(got) == pytest.approx(norm.logcdf(mean / math.sqrt(NOISE_VARIANCE / (n + NOISE_VARIANCE))), rel=1e-6)

@@ -1,0 +1,130 @@
+"""Looking for the best network: budgets, phases, lineage, and what may be proposed."""
+
+import numpy as np
+import pytest
+
+from nasbot.acquisition import by_evolution, by_evolution_and_climbing
+from nasbot.evolution import MutationOperator, mutation_schedule
+from tests.search.problems import MLP, mlp_pool, value_of
+
+
+class Counted:
+    """A utility that remembers what it was asked, batch by batch."""
+
+    def __init__(self, of=value_of):
+        self.of, self.batches = of, []
+
+    def __call__(self, archs):
+        self.batches.append(list(archs))
+        return np.array([self.of(arch) for arch in archs], dtype=float)
+
+    @property
+    def asked(self):
+        return [arch for batch in self.batches for arch in batch]
+
+
+def evolve(utility, *, seed=0, n_evaluations=60, seen=(), population=None):
+    return by_evolution(
+        utility,
+        MutationOperator(MLP),
+        mlp_pool() if population is None else population,
+        seen=seen,
+        n_evaluations=n_evaluations,
+        rng=np.random.default_rng(seed),
+    )
+
+
+def climb(utility, *, seed=0, n_evaluations=60, seen=(), incumbents=(), **options):
+    return by_evolution_and_climbing(
+        utility,
+        MutationOperator(MLP),
+        mlp_pool(),
+        incumbents=incumbents,
+        seen=seen,
+        n_evaluations=n_evaluations,
+        rng=np.random.default_rng(seed),
+        **options,
+    )
+
+
+def test_evolution_asks_as_often_as_it_may_and_in_batches():
+    utility = Counted()
+    maximum = evolve(utility)
+    assert len(utility.asked) == maximum.n_evaluations == len(mlp_pool()) + 60
+    assert len(set(utility.asked)) == len(utility.asked)  # no network twice, up to numbering
+    assert [len(batch) for batch in utility.batches] == [
+        3,
+        *[mutation_schedule(60)] * 2,
+        60 - 2 * mutation_schedule(60),
+    ]
+
+
+def test_the_best_is_the_best_of_those_asked_about():
+    utility = Counted()
+    maximum = evolve(utility)
+    assert maximum.best.utility == max(map(value_of, utility.asked)) == value_of(maximum.best.arch)
+    assert maximum.by_phase == (("evolution", maximum.best.utility),)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_climbing_never_ends_below_evolution(seed):
+    """The same draws first; then it can only get better."""
+    alone = evolve(Counted(), seed=seed)
+    both = climb(Counted(), seed=seed)
+    phases = dict(both.by_phase)
+    assert phases["evolution"] == alone.best.utility
+    assert both.best.utility == phases["climbing"] >= phases["evolution"]
+    assert alone.n_evaluations < both.n_evaluations <= 2 * 60 + len(mlp_pool())
+
+
+def test_climbing_is_worth_it():
+    gains = [climb(Counted(), seed=s).best.utility - evolve(Counted(), seed=s).best.utility for s in range(8)]
+    assert sum(gain > 0 for gain in gains) >= 4
+
+
+def test_climbing_starts_from_incumbents_too():
+    """An incumbent beyond evolution's reach: what is found is one of its neighbours."""
+    utility = Counted()
+    far = evolve(Counted(), n_evaluations=400, seed=5).best.arch
+    maximum = climb(utility, incumbents=[far], seen={far.fingerprint}, n_evaluations=20)
+    assert maximum.best.origin == far
+    assert far in utility.asked
+
+
+def test_what_is_seen_is_looked_through_but_not_proposed():
+    first = evolve(Counted()).best
+    second = evolve(Counted(), seen={first.arch.fingerprint}).best
+    assert second.arch != first.arch
+    assert second.utility < first.utility
+
+
+def test_what_must_not_be_proposed_is_not():
+    """-inf marks it; where nothing else is found there is no proposal."""
+    maximum = evolve(Counted(lambda arch: -np.inf))
+    assert maximum.best is None
+    assert maximum.by_phase == ()
+    worse = evolve(Counted(lambda arch: -np.inf if len(arch.layers) > 4 else value_of(arch)))
+    assert len(worse.best.arch.layers) <= 4
+
+
+def test_of_equals_the_first_looked_at():
+    utility = Counted(lambda arch: 0.0)
+    assert evolve(utility).best.arch == utility.asked[0]
+
+
+def test_lineage_goes_back_to_the_population():
+    best = evolve(Counted(), n_evaluations=200).best
+    assert best.origin in mlp_pool()
+    assert len(best.steps) > 1
+    assert all(step.description for step in best.steps)
+
+
+def test_a_rough_utility_searches_and_the_exact_one_decides():
+    rough, exact = Counted(lambda arch: len(arch.layers)), Counted()
+    maximum = climb(rough, exact_utility=exact, incumbents=mlp_pool()[:1], seen={mlp_pool()[0].fingerprint})
+    assert len(exact.asked) == 32
+    assert mlp_pool()[0] not in exact.asked
+    assert min(len(arch.layers) for arch in exact.asked) >= sorted(len(arch.layers) for arch in rough.asked)[-33]
+    assert maximum.best.utility == max(map(value_of, exact.asked)) == value_of(maximum.best.arch)
+    assert maximum.n_evaluations == len(rough.asked) + len(exact.asked)
+    assert maximum.best.origin in mlp_pool()

@@ -1,0 +1,112 @@
+"""The tree-structured kernel: by hand, positive semidefinite, and hallucinations against a rebuild."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.linalg import cho_factor, cho_solve
+
+from nasbot.architecture import Layer, chain
+from nasbot.gp.warping import Warp, warp_values
+from nasbot.search import EvolutionSearch, TreeBO
+from nasbot.search.tree_kernel import PRIOR_MEAN, Chains, Comparison, TreeBelief, is_chain
+from tests.search.problems import follow, made, value_of
+
+LABELS = ("relu", "elu", "tanh", "logistic")
+layers = st.builds(Layer, st.sampled_from(LABELS), st.integers(8, 1024))
+chains = st.builds(chain, st.just("mlp-reg"), st.lists(layers, min_size=1, max_size=8))
+theta = st.lists(st.floats(-4, 4), min_size=6, max_size=6).map(np.array)
+
+
+def kernel(a, b, theta=PRIOR_MEAN, typical_depth=2.0, depth=10):
+    return Comparison.of(Chains.of(a, depth), Chains.of(b, depth), typical_depth).kernel(np.asarray(theta))
+
+
+def mlp(*described):
+    return chain("mlp-reg", [Layer(label, units) for label, units in described])
+
+
+def test_known_answer():
+    """amplitude 2, units_scale 4, label_disagreement 0.5, depth_amplitude 3, depth_scale 6."""
+    theta = np.log([2.0, 4.0, 0.5, 3.0, 6.0, 0.1])
+    a = mlp(("relu", 16), ("tanh", 64))
+    b = mlp(("relu", 32), ("relu", 64), ("relu", 8))
+    first = math.exp(-1 / 4)  # the same label, one doubling of units
+    second = math.exp(-0.5)  # another label, the same units
+    expected = (first + second) * 2.0 / 2.0 + 3.0 * math.exp(-1 / 6)
+    np.testing.assert_allclose(kernel([a], [b], theta), [[expected]])
+    np.testing.assert_allclose(kernel([a], [a], theta), [[2 * 2.0 / 2.0 + 3.0]])
+
+
+@given(st.lists(chains, min_size=1, max_size=12), theta)
+def test_it_is_positive_semidefinite(archs, theta):
+    gram = kernel(archs, archs, theta)
+    np.testing.assert_array_equal(gram, gram.T)
+    assert np.linalg.eigvalsh(gram)[0] >= -1e-10 * np.trace(gram)
+
+
+@given(chains, chains)
+def test_no_chain_is_more_like_another_than_like_itself(a, b):
+    """Cauchy-Schwarz."""
+    gram = kernel([a, b], [a, b])
+    assert gram[0, 1] ** 2 <= gram[0, 0] * gram[1, 1] * (1 + 1e-12)
+
+
+def test_strides_count_as_labels():
+    one, two = (chain("cnn", [Layer("conv3", 16, stride), Layer("max-pool"), Layer("fc", 16)]) for stride in (1, 2))
+    assert kernel([one], [two])[0, 0] < kernel([one], [one])[0, 0]
+
+
+@pytest.fixture(scope="module")
+def evaluated():
+    archs = [trial.arch for trial in follow(made(TreeBO), 15)]
+    return archs, warp_values(np.array([value_of(arch) for arch in archs]), Warp.RANK).standardised
+
+
+def test_predictions_are_those_of_a_gaussian_process(evaluated):
+    archs, values = evaluated
+    belief = TreeBelief.fit(archs[:12], values[:12], 10)
+    mean, sd = belief.predict(archs[12:])
+    known = kernel(archs[:12], archs[:12], belief.theta, belief.typical_depth)
+    factor = cho_factor(known + math.exp(belief.theta[-1]) * np.eye(12))
+    cross = kernel(archs[:12], archs[12:], belief.theta, belief.typical_depth)
+    prior = np.diag(kernel(archs[12:], archs[12:], belief.theta, belief.typical_depth))
+    np.testing.assert_allclose(mean, cross.T @ cho_solve(factor, values[:12]), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(sd**2, prior - np.sum(cross * cho_solve(factor, cross), axis=0), rtol=1e-6)
+
+
+def test_hallucinated_chains_against_a_rebuild(evaluated):
+    """Told the values it expects, the belief's mean stays and its variance falls as if they had been observed."""
+    archs, values = evaluated
+    belief = TreeBelief.fit(archs[:10], values[:10], 10)
+    asked = archs[12:]
+    expected, _ = belief.predict(archs[10:12])
+    both = belief.hallucinated(archs[10:12])
+    mean, sd = both.predict(asked)
+    np.testing.assert_allclose(mean, belief.predict(asked)[0], atol=1e-8)
+    assert (sd <= belief.predict(asked)[1] + 1e-12).all()
+    known = kernel(archs[:12], archs[:12], belief.theta, belief.typical_depth)
+    factor = cho_factor(known + math.exp(belief.theta[-1]) * np.eye(12))
+    cross = kernel(archs[:12], asked, belief.theta, belief.typical_depth)
+    prior = np.diag(kernel(asked, asked, belief.theta, belief.typical_depth))
+    rebuilt = cross.T @ cho_solve(factor, np.concatenate([values[:10], expected]))
+    np.testing.assert_allclose(mean, rebuilt, atol=1e-7)
+    np.testing.assert_allclose(sd**2, prior - np.sum(cross * cho_solve(factor, cross), axis=0), rtol=1e-6)
+    assert belief.hallucinated([]) is belief
+
+
+def test_hyper_parameters_are_better_than_where_they_start(evaluated):
+    archs, values = evaluated
+    belief = TreeBelief.fit(archs, values, 10)
+    again = TreeBelief.fit(archs, values, 10)
+    np.testing.assert_array_equal(belief.theta, again.theta)
+    assert not np.array_equal(belief.theta, PRIOR_MEAN)
+
+
+def test_what_is_a_chain():
+    assert is_chain(mlp(("relu", 8), ("tanh", 8)))
+    branching = [trial.arch for trial in follow(made(EvolutionSearch), 40) if not is_chain(trial.arch)]
+    assert branching
+    assert all(max(map(len, arch.children)) > 1 for arch in branching)

@@ -1,0 +1,156 @@
+"""One call for all of it: ``maximise`` and ``minimise``."""
+
+import pytest
+
+import nasbot
+from nasbot.errors import FailingError, OptionError, StudyError, VocabularyError
+from nasbot.search import NASBOT, EvolutionSearch
+from nasbot.study import Study, StudyView, maximise, minimise
+from nasbot.synthetic import f2
+from tests.search.problems import CELLS, CNN, MLP, made, value_of
+from tests.study.objectives import score
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NASBOT_STUDIES", raising=False)
+    return tmp_path
+
+
+def quick():
+    return made(EvolutionSearch)
+
+
+def test_the_same_call_goes_on_where_it_was_left(elsewhere):
+    calls = []
+
+    def objective(arch):
+        calls.append(arch)
+        return value_of(arch)
+
+    study = maximise(objective, MLP, name="mine", trials=6, searcher=quick(), seed=3)
+    again = maximise(objective, MLP, name="mine", trials=6, searcher=quick(), seed=3)  # while the first is still open
+    assert len(calls) == 6
+    assert [t.arch for t in again.history] == [t.arch for t in study.history]
+    longer = maximise(objective, MLP, name="mine", trials=9, searcher=quick(), seed=3)
+    assert len(calls) == len(set(calls)) == 9
+    assert longer.best_value == max(map(value_of, calls))
+    assert len(study.history) == 9  # a view of the same file
+    assert (elsewhere / "studies" / "mine.sqlite").exists()
+    whole = Study.in_memory(quick(), seed=3).optimise(value_of, 9)
+    assert [t.arch for t in whole.history] == [t.arch for t in longer.history]
+
+
+def test_minimise_is_maximise_of_the_negative():
+    low = minimise(lambda arch: -value_of(arch), MLP, name=None, trials=8, searcher=quick())
+    high = maximise(value_of, MLP, name=None, trials=8, searcher=quick())
+    assert low.best_value == -high.best_value
+    assert [t.arch for t in low.history] == [t.arch for t in high.history]
+
+
+def test_by_default_nasbot_searches_the_paper_s_space():
+    study = maximise(f2, "mlp-reg", name="f2", trials=11)
+    assert isinstance(study.searcher, NASBOT)
+    assert study.searcher == NASBOT(space=nasbot.SearchSpace("mlp-reg"))
+    assert study.history[10].notes["searcher"] == "NASBOT"
+    assert study.explain(10).median == study.history[10].notes["predicted"]["median"]
+    with StudyView.read("f2") as view:
+        assert view.searcher == study.searcher
+        assert [proposal.arch for _, proposal in view.replay()] == [study.history[10].arch]
+
+
+def test_a_vocabulary_and_a_searcher_of_ones_own_can_be_explained():
+    searcher = made(NASBOT, "cells")
+    study = maximise(lambda arch: len(set(arch.layers)), CELLS, name="cells", trials=5, searcher=searcher)
+    assert study.what_if()
+
+
+def test_limits_and_workers_are_handed_on():
+    seen = []
+    study = maximise(
+        score,
+        MLP,
+        name="parallel",
+        trials=4,
+        workers=2,
+        timeout_per_trial=300,
+        memory_per_trial=2**32,
+        searcher=quick(),
+        on_change=lambda trial: seen.append(trial.number),
+    )
+    assert len(study.history.completed) == 4
+    assert set(seen) == {0, 1, 2, 3}
+    with pytest.raises(FailingError, match="2 trials in a row failed"):
+        maximise(lambda arch: None, MLP, name=None, trials=9, searcher=quick(), max_consecutive_failures=2)
+
+
+def test_a_budget_in_seconds():
+    study = maximise(score, MLP, name=None, trials=5, seconds=1e6, searcher=quick())
+    assert len(study.history.finished) == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({}, OptionError, "budget: nothing is said"),
+        ({"trials": 0}, OptionError, "budget: expected at least 1 trial"),
+        ({"trials": 3, "worker": 2}, OptionError, "minimise: unknown option 'worker'; there are .*workers"),
+        ({"trials": 3, "searcher": made(EvolutionSearch, space=nasbot.SearchSpace("mlp-reg"))}, OptionError, "space: "),
+        ({"trials": 3, "space": "rnn"}, VocabularyError, "rnn"),
+        ({"trials": 3, "space": CNN, "searcher": quick()}, OptionError, "space: expected that of the searcher"),
+    ],
+)
+def test_what_cannot_be_meant(options, error, words):
+    with pytest.raises(error, match=words):
+        minimise(score, **{"space": MLP, "name": None, **options})
+
+
+def test_a_study_has_a_name():
+    with pytest.raises(OptionError, match="maximise: name: expected one for the study"):
+        maximise(score, MLP, trials=3)  # type: ignore[call-arg]
+
+
+def test_another_direction_is_not_resumed():
+    maximise(score, MLP, name="mine", trials=3, searcher=quick())
+    with pytest.raises(StudyError, match="direction: stored maximise, given minimise"):
+        minimise(score, MLP, name="mine", trials=3, searcher=quick())
+
+
+# -- the front door ----------------------------------------------------------------------------------------------------
+
+
+def test_every_name_of_the_front_door_is_there():
+    assert len(nasbot.__all__) == len(set(nasbot.__all__))
+    for name in nasbot.__all__:
+        assert getattr(nasbot, name) is not None
+        assert name in dir(nasbot)
+    assert set(nasbot._LATER) <= set(nasbot.__all__)
+    assert nasbot.maximise is maximise
+    assert nasbot.NASBOT is NASBOT
+    with pytest.raises(AttributeError, match="module 'nasbot' has no attribute 'NASB0T'"):
+        nasbot.NASB0T  # noqa: B018
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
+
+
+def test_deciding_time_is_summed_over_the_proposals():
+    study = Study.in_memory(made(NASBOT)).optimise(value_of, 5)
+    time = study.deciding_time()
+    notes = [trial.notes for trial in study.history[3:]]
+    assert time.n_proposals == 2
+    assert time.total == pytest.approx(sum(entry["deciding"] for entry in notes))
+    for part in ("distances", "fitting", "maximising"):
+        assert getattr(time, part) == pytest.approx(sum(entry["seconds"][part] for entry in notes))
+    assert time.other >= 0
+    assert str(time).startswith("2 proposals in ")
+
+
+def test_deciding_time_of_searchers_that_do_not_say():
+    study = Study.in_memory(quick())
+    assert study.deciding_time() == (0, 0, 0, 0, 0)
+    assert str(study.deciding_time()).startswith("0 proposals in 0.00 s: ")
+    time = study.optimise(value_of, 5).deciding_time()
+    assert (time.n_proposals, time.distances) == (2, 0)
+    assert time.total == time.other > 0
