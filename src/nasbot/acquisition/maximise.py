@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ Utility = Callable[[Sequence[Architecture]], Floats]
 
 CLIMBERS = 3  # networks from which climbing starts, of those evaluated and of those found by evolution each
 EDITS_PER_STEP = 16  # one-step edits looked at around each climber before it moves
-SHORT_LIST = 32  # of those evolution found by a rough utility, how many are looked at exactly
+SHORT_LIST = 32  # of those found by a rough utility, how many are looked at exactly
 
 
 @dataclass(frozen=True)
@@ -63,15 +63,13 @@ class _Candidates:
             self.found[arch] = Found(arch, float(value), origin, (*before, *steps))
         return utilities
 
-    def short_list(self, utility: Utility, also: Iterable[Architecture]) -> _Candidates:
-        """The best of these, and ``also``, under another utility; lineage and number of evaluations go on."""
-        best = [found.arch for found in self.proposable()[:SHORT_LIST]]
-        chosen = list(dict.fromkeys((*best, *also)))
+    def short_list(self, utility: Utility) -> _Candidates:
+        """The best of these under another utility; lineage and number of evaluations go on."""
+        best = self.proposable()[:SHORT_LIST]
         listed = _Candidates(utility, self._seen)
-        listed.n_evaluations = self.n_evaluations + len(chosen)
-        for arch, value in zip(chosen, utility(chosen), strict=True):
-            earlier = self.found[arch]
-            listed.found[arch] = Found(arch, float(value), earlier.origin, earlier.steps)
+        listed.n_evaluations = self.n_evaluations + len(best)
+        values = utility([found.arch for found in best]) if best else np.zeros(0)
+        listed.found = {f.arch: replace(f, utility=float(value)) for f, value in zip(best, values, strict=True)}
         return listed
 
     def proposable(self) -> list[Found]:
@@ -103,23 +101,24 @@ def by_evolution_and_climbing(
     population: Sequence[Architecture],
     *,
     incumbents: Sequence[Architecture],
-    rough_utility: Utility | None = None,
+    exact_utility: Utility | None = None,
     seen: Collection[str],
     n_evaluations: int,
     rng: np.random.Generator,
 ) -> Maximum:
-    """Evolution from pool and incumbents, then half as many evaluations spent on climbing from the best of both.
+    """Evolution from pool and incumbents, then as many evaluations again spent on climbing from the best of both.
 
-    With a ``rough_utility``, which is cheaper to ask, evolution goes by that one, and only its best are looked at
-    exactly; climbing always is exact.
+    Where ``utility`` is a rough one, the best found by it are looked at again under the ``exact_utility``. With half
+    as many evaluations, climbing was worth less (after 60 evaluations of f2, 4 seeds: 2.85 against 3.20); with twice
+    as many it was worth no more (3.09).
     """
-    candidates = _Candidates(rough_utility or utility, seen)
+    candidates = _Candidates(utility, seen)
     _evolve(candidates, operator, tuple(dict.fromkeys((*incumbents, *population))), n_evaluations, rng)
-    if rough_utility is not None:
-        candidates = candidates.short_list(utility, incumbents[:CLIMBERS])
     after_evolution = next(iter(candidates.proposable()), None)
     starts = [*incumbents[:CLIMBERS], *(found.arch for found in candidates.proposable()[:CLIMBERS])]
-    _climb(candidates, operator, tuple(dict.fromkeys(starts)), n_evaluations // 2, rng)
+    _climb(candidates, operator, tuple(dict.fromkeys(starts)), n_evaluations, rng)
+    if exact_utility is not None:
+        candidates = candidates.short_list(exact_utility)
     best = next(iter(candidates.proposable()), None)
     return Maximum(best, candidates.n_evaluations, _phases(("evolution", after_evolution), ("climbing", best)))
 
