@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,8 +36,16 @@ def demo(
     shown = one_line(str(folder))
     print(f"Pictures and networks are in {shown}; open {shown}/cnn-9.svg in a browser.")
     print("Next, try:")
-    print(f"  nasbot distance {shown}/cnn-0.json {shown}/cnn-9.json --explain")
-    print(f"  nasbot draw {shown}/cnn-0.json {shown}/matching.svg --matching {shown}/cnn-9.json")
+    print(f"  {_program()} distance {shown}/cnn-0.json {shown}/cnn-9.json --explain")
+    print(f"  {_program()} draw {shown}/cnn-0.json {shown}/matching.svg --matching {shown}/cnn-9.json")
+
+
+def _program() -> str:
+    """What to type for ``nasbot`` here: after ``make demo`` it is in .venv, where the shell does not look."""
+    beside_python = Path(sys.executable).with_name("nasbot")
+    if shutil.which("nasbot") or not beside_python.exists():
+        return "nasbot"
+    return one_line(os.path.relpath(beside_python))
 
 
 def _draw_all(pools: Mapping[str, Sequence[Architecture]], folder: Path) -> None:
