@@ -162,7 +162,7 @@ def test_demo_draws_the_pools_prints_distances_and_says_what_next(nets: Path, ru
     d_bar = nasbot.pairwise(initial_pool("cnn"), structural_weights=(0.4,)).d_bar[0]
     row = next(line for line in result.out.splitlines() if line.startswith(" cnn-9"))
     assert row.split()[1:] == [f"{value:.2f}" for value in d_bar[9]]
-    suggestions = [line.split() for line in result.out.splitlines() if line.startswith("  ")]
+    suggestions = [line.split() for line in result.out.partition("Next, try:\n")[2].splitlines()]
     assert len(suggestions) == 2
     for program, *_ in suggestions:  # on the search path, or beside the interpreter that runs this
         assert program == "nasbot" or Path(program).resolve() == Path(sys.executable).with_name("nasbot").resolve()
