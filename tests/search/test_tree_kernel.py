@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import approx_fprime
 
 from nasbot.architecture import Layer, chain
 from nasbot.gp.warping import Warp, warp_values
 from nasbot.search import EvolutionSearch, TreeBO
-from nasbot.search.tree_kernel import PRIOR_MEAN, Chains, Comparison, TreeBelief, is_chain
+from nasbot.search.tree_kernel import PRIOR_MEAN, Chains, Comparison, TreeBelief, is_chain, log_posterior
 from tests.search.problems import follow, made, value_of
 
 LABELS = ("relu", "elu", "tanh", "logistic")
@@ -97,12 +98,26 @@ def test_hallucinated_chains_against_a_rebuild(evaluated):
     assert belief.hallucinated([]) is belief
 
 
-def test_hyper_parameters_are_better_than_where_they_start(evaluated):
+def test_hyper_parameters_are_near_the_top(evaluated):
     archs, values = evaluated
     belief = TreeBelief.fit(archs, values, 10)
-    again = TreeBelief.fit(archs, values, 10)
-    np.testing.assert_array_equal(belief.theta, again.theta)
-    assert not np.array_equal(belief.theta, PRIOR_MEAN)
+    np.testing.assert_array_equal(belief.theta, TreeBelief.fit(archs, values, 10).theta)
+    chains = Chains.of(archs, 10)
+    comparison = Comparison.of(chains, chains, belief.typical_depth)
+    heights = [log_posterior(comparison, values, theta)[0] for theta in (PRIOR_MEAN, belief.theta)]
+    around = np.random.default_rng(0).normal(belief.theta, 0.5, (200, 6))
+    assert heights[1] > heights[0]
+    assert heights[1] > max(log_posterior(comparison, values, theta)[0] for theta in around) - 0.05
+
+
+@given(theta)
+def test_the_gradient_is_that_of_the_log_posterior(evaluated, theta):
+    archs, values = evaluated
+    chains = Chains.of(archs, 10)
+    comparison = Comparison.of(chains, chains, 2.0)
+    _, slope = log_posterior(comparison, values, theta)
+    by_differences = approx_fprime(theta, lambda at: log_posterior(comparison, values, at)[0], 1e-6)
+    np.testing.assert_allclose(slope, by_differences, rtol=1e-3, atol=1e-3 * (1 + np.abs(by_differences).max()))
 
 
 def test_what_is_a_chain():

@@ -11,7 +11,7 @@ node is divided by the typical number of layers, so that the prior variance of a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -65,31 +65,49 @@ class Chains:
 class Comparison:
     """Everything about two sets of chains that the kernel needs whatever its hyper-parameters."""
 
-    shared: NDArray[np.bool_]  # (n, m, depth): both chains have this layer
-    labels_differ: NDArray[np.bool_]
+    shared: Floats  # (n, m, depth): 1 where both chains have this layer, else 0
+    labels_differ: Floats  # likewise where their labels differ
     units_gap: Floats
     depth_gap: Floats  # (n, m)
     typical_depth: float
 
     @classmethod
     def of(cls, a: Chains, b: Chains, typical_depth: float) -> Comparison:
-        """Layer by layer."""
-        shared = (a.labels[:, None] >= 0) & (b.labels[None] >= 0)
+        """Layer by layer, down to where one of the sets has none any more."""
+        deepest = int(min(a.depths.max(), b.depths.max()))
+        labels, others = a.labels[:, None, :deepest], b.labels[None, :, :deepest]
         return cls(
-            shared,
-            a.labels[:, None] != b.labels[None],
-            np.abs(a.log_units[:, None] - b.log_units[None]),
+            ((labels >= 0) & (others >= 0)).astype(np.float64),
+            (labels != others).astype(np.float64),
+            np.abs(a.log_units[:, None, :deepest] - b.log_units[None, :, :deepest]),
             np.abs(a.depths[:, None] - b.depths[None]),
             typical_depth,
         )
 
     def kernel(self, theta: Floats) -> Floats:
         """The formula at the head of this file, (n, m)."""
-        amplitude, units_scale, label_disagreement, depth_amplitude, depth_scale, _ = np.exp(theta)
-        agreement = np.exp(-label_disagreement * self.labels_differ - self.units_gap / units_scale)
-        along_the_path = (agreement * self.shared).sum(axis=-1) * (amplitude / self.typical_depth)
+        amplitude, _, _, depth_amplitude, depth_scale, _ = np.exp(theta)
+        along_the_path = self._agreement(theta).sum(axis=-1) * (amplitude / self.typical_depth)
         values: Floats = along_the_path + depth_amplitude * np.exp(-self.depth_gap / depth_scale)
         return values
+
+    def gradient(self, theta: Floats) -> Iterator[Floats]:
+        """The derivative (n, m) of the kernel by each entry of ``theta`` but the noise."""
+        amplitude, units_scale, label_disagreement, depth_amplitude, depth_scale, _ = np.exp(theta)
+        agreement = self._agreement(theta) * (amplitude / self.typical_depth)
+        yield agreement.sum(axis=-1)
+        yield np.einsum("nml,nml->nm", agreement, self.units_gap) / units_scale
+        yield np.einsum("nml,nml->nm", agreement, self.labels_differ) * -label_disagreement
+        by_depth = depth_amplitude * np.exp(-self.depth_gap / depth_scale)
+        yield by_depth
+        yield by_depth * self.depth_gap / depth_scale
+
+    def _agreement(self, theta: Floats) -> Floats:
+        """How well each layer agrees (n, m, depth), 0 where one chain has no such layer."""
+        units_scale, label_disagreement = np.exp(theta[1:3])
+        agreement: Floats = np.exp(-label_disagreement * self.labels_differ - self.units_gap / units_scale)
+        agreement *= self.shared
+        return agreement
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +127,13 @@ class TreeBelief:
         typical_depth = max(1.0, float(np.median(chains.depths)))
         comparison = Comparison.of(chains, chains, typical_depth)
 
-        def loss(theta: Floats) -> float:
-            return -_log_posterior(comparison, values, theta)
+        def loss(theta: Floats) -> tuple[float, Floats]:
+            height, slope = log_posterior(comparison, values, theta)
+            return -height, -slope
 
-        found = minimize(loss, PRIOR_MEAN, method="L-BFGS-B", options={"maxiter": MAX_STEPS, "ftol": 1e-3})
-        theta = found.x if found.fun <= loss(PRIOR_MEAN) else PRIOR_MEAN
+        options = {"maxiter": MAX_STEPS, "ftol": 1e-3}
+        found = minimize(loss, PRIOR_MEAN, jac=True, method="L-BFGS-B", options=options)
+        theta = found.x if found.fun <= loss(PRIOR_MEAN)[0] else PRIOR_MEAN
         lower, _ = cho_factor(_gram(comparison, theta), lower=True)
         return cls(chains, theta, typical_depth, np.tril(lower), cho_solve((lower, True), values))
 
@@ -152,10 +172,17 @@ def _gram(comparison: Comparison, theta: Floats) -> Floats:
     return gram
 
 
-def _log_posterior(comparison: Comparison, values: Floats, theta: Floats) -> float:
+def log_posterior(comparison: Comparison, values: Floats, theta: Floats) -> tuple[float, Floats]:
+    """log p(theta | values) up to a constant, and its gradient."""
+    from_prior = (theta - PRIOR_MEAN) / PRIOR_SPREAD
     try:
         lower, _ = cho_factor(_gram(comparison, theta), lower=True)
     except LinAlgError:  # cannot happen in exact arithmetic: the kernel is a sum of products of valid ones
-        return -1e12
-    fit = -0.5 * float(values @ cho_solve((lower, True), values)) - float(np.log(np.diagonal(lower)).sum())
-    return fit - 0.5 * float((((theta - PRIOR_MEAN) / PRIOR_SPREAD) ** 2).sum())
+        return -1e12, np.zeros_like(theta)
+    weights = cho_solve((lower, True), values)
+    fit = -0.5 * float(values @ weights) - float(np.log(np.diagonal(lower)).sum())
+    # d fit / d theta_i = tr((w w' - K^-1) dK_i) / 2
+    outer = 0.5 * (np.outer(weights, weights) - cho_solve((lower, True), np.eye(len(values))))
+    slope = [float((outer * change).sum()) for change in comparison.gradient(theta)]
+    slope.append(float(np.trace(outer) * np.exp(theta[-1])))
+    return fit - 0.5 * float(from_prior @ from_prior), np.array(slope) - from_prior / PRIOR_SPREAD
