@@ -106,9 +106,11 @@ def test_what_cannot_be_meant(options, error, words):
         minimise(score, **{"space": MLP, "name": None, **options})
 
 
-def test_a_study_has_a_name():
-    with pytest.raises(OptionError, match="maximise: name: expected one for the study"):
-        maximise(score, MLP, trials=3)  # type: ignore[call-arg]
+def test_a_study_is_named_after_its_objective_unless_told_otherwise(elsewhere):
+    maximise(score, MLP, trials=3, searcher=quick())
+    assert (elsewhere / "studies" / "score.sqlite").exists()
+    maximise(lambda arch: 1.0 * len(arch.layers), MLP, trials=3, searcher=quick())
+    assert (elsewhere / "studies" / "lambda.sqlite").exists()
 
 
 def test_another_direction_is_not_resumed():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Required, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 from nasbot.architecture.space import SearchSpace
 from nasbot.errors import OptionError
@@ -29,7 +30,7 @@ class RunOptions(TypedDict, total=False):
 class SearchOptions(RunOptions, total=False):
     """What ``maximise`` and ``minimise`` take beside objective and space."""
 
-    name: Required[str | Path | None]  # of the study: where it is kept and resumed from; None keeps nothing
+    name: str | Path | None  # of the study, that of the objective by default: where it is kept; None keeps nothing
     trials: int | None  # totals of the study, over all its runs; one of these two at least
     seconds: float | None
     seed: int
@@ -41,9 +42,9 @@ def maximise(objective: Objective, space: SearchSpace | str, **options: Unpack[S
 
     Options: ``name`` of the study, ``trials`` or ``seconds`` it may spend in all, ``seed``, ``searcher`` (NASBOT), and
     ``workers``, ``timeout_per_trial``, ``memory_per_trial``, ``max_consecutive_failures``, ``overtime``, ``on_change``
-    as in ``Study.optimise``. The study is kept under its name, so the same call goes on where it was left, and one with
-    more trials for longer; ``name=None`` keeps nothing. The study that is returned is open for reading, not for
-    driving, so that the call can be repeated.
+    as in ``Study.optimise``. The study is kept under its name, that of the objective unless another is given, so the
+    same call goes on where it was left, and one with more trials for longer; ``name=None`` keeps nothing. The study
+    that is returned is open for reading, not for driving, so that the call can be repeated.
     """
     return _optimised(Direction.MAXIMISE, objective, space, options)
 
@@ -56,18 +57,24 @@ def minimise(objective: Objective, space: SearchSpace | str, **options: Unpack[S
 def _optimised(
     direction: Direction, objective: Objective, space: SearchSpace | str, options: SearchOptions
 ) -> StudyView:
-    unknown = [name for name in options if name not in SearchOptions.__annotations__]
-    if unknown or "name" not in options:
-        wrong = f"unknown option {unknown[0]!r}" if unknown else "name: expected one for the study (None: kept nowhere)"
-        raise OptionError(f"{direction}: {wrong}; there are {', '.join(SearchOptions.__annotations__)}")
+    if unknown := [name for name in options if name not in SearchOptions.__annotations__]:
+        known = ", ".join(SearchOptions.__annotations__)
+        raise OptionError(f"{direction}: unknown option {unknown[0]!r}; there are {known}")
     budget = Budget(options.get("trials"), options.get("seconds"))
-    searcher, name, seed = _searcher(space, options.get("searcher")), options["name"], options.get("seed", 0)
+    searcher, seed = _searcher(space, options.get("searcher")), options.get("seed", 0)
+    name = options["name"] if "name" in options else _name_of(objective)
     run: RunOptions = {key: options[key] for key in RunOptions.__annotations__ if key in options}  # type: ignore[literal-required, assignment]
     if name is None:
         return Study.in_memory(searcher, seed=seed, direction=direction).optimise(objective, budget, **run)
     with Study.open(name, searcher, seed=seed, direction=direction) as study:
         study.optimise(objective, budget, **run)
     return StudyView.read(name, vocabulary=searcher.space.vocabulary, searcher=searcher)
+
+
+def _name_of(objective: Objective) -> str:
+    """``score`` for a function score, the class's name for an object; other characters than a file's become -."""
+    name = getattr(objective, "__name__", type(objective).__name__)
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "study"
 
 
 def _searcher(space: SearchSpace | str, given: Searcher | None) -> Searcher:
