@@ -18,6 +18,7 @@ from tests.search.problems import CELLS, SEARCHERS, cell_pool, follow, made, of_
 N_IN_A_ROW = {NASBOT: 60, RandomSearch: 60, EvolutionSearch: 500, TreeBO: 40}  # 500 of each in a thorough run
 
 
+@pytest.mark.timeout(3600)  # five hundred proposals in a thorough run on a busy machine
 @pytest.mark.parametrize("kind", SEARCHERS)
 def test_hundreds_of_proposals_in_a_row_without_a_duplicate(kind):
     """Whatever becomes of them."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from nasbot._typing import Json
 from nasbot.architecture import Architecture
+from nasbot.trial import plain_json
 
 
 class Near(NamedTuple):
@@ -34,13 +36,11 @@ class Effect(NamedTuple):
         """For an objective that is minimised: the predicted values with the other sign."""
         return self._replace(median=-self.median, lower=-self.upper, upper=-self.lower)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As plain data."""
-        return {
-            **{name: getattr(self, name) for name in self._fields if name not in ("arch", "nearest")},
-            "nearest": [near._asdict() for near in self.nearest],
-            "arch": self.arch.to_dict(),
-        }
+    def to_dict(self) -> dict[str, Json]:
+        """As plain data; a number that is not finite as null."""
+        return plain_json(
+            self._asdict() | {"nearest": [near._asdict() for near in self.nearest], "arch": self.arch.to_dict()}
+        )
 
     def __str__(self) -> str:
         lines = [
