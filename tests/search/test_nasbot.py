@@ -13,6 +13,7 @@ from nasbot.evolution import MODIFIERS, Edit, one_step_edits
 from nasbot.gp import BeliefOptions
 from nasbot.otmann import Otmann
 from nasbot.search import NASBOT, Acquisition, Effects, EvolutionSearch, KernelTerms, Maximiser, RandomSearch, TreeBO
+from nasbot.search.nasbot import N_LANDMARKS
 from nasbot.study import Study
 from nasbot.trial import Failed, FailureCause, History, Scored
 from tests.search.problems import (
@@ -247,6 +248,18 @@ def test_notes_say_what_was_predicted_and_where_the_time_went(searcher, history)
     assert set(proposal.notes["seconds"]) == {"distances", "fitting", "maximising"}
     assert all(seconds > 0 for seconds in proposal.notes["seconds"].values())
     assert proposal.notes["n_utilities"] >= 50
+
+
+def test_among_many_networks_the_exact_belief_has_the_last_word():
+    """Evolution asks a rough one then, that knows some of them only; pending and failed networks count in both."""
+    history = follow(made(EvolutionSearch), 80)
+    history = with_outcome(with_outcome(history, mlp_pool()[0].with_units({1: 40}), None), wide(), timeout())
+    assert len(history.completed) > N_LANDMARKS
+    searcher = made(NASBOT)
+    proposal = propose(searcher, history)
+    effect = believed(searcher, history, proposal.arch)[0]
+    assert proposal.notes["utility"] == pytest.approx(effect.log_ei + math.log(effect.feasible), rel=1e-6)
+    assert proposal.arch.fingerprint not in history.seen
 
 
 # -- explanations ------------------------------------------------------------------------------------------------------
