@@ -72,8 +72,13 @@ def _optimised(
 
 
 def _name_of(objective: Objective) -> str:
-    """``score`` for a function score, the class's name for an object; other characters than a file's become -."""
+    """``score`` for a function score, the class's name for an object; other characters than a file's become -.
+
+    All lambdas have one name, so they have none here: two of them must not share a study by accident.
+    """
     name = getattr(objective, "__name__", type(objective).__name__)
+    if name == "<lambda>":
+        raise OptionError("name: a lambda has no name to keep the study under; pass name=... (None keeps nothing)")
     return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "study"
 
 
