@@ -25,7 +25,7 @@ H = TypeVar("H", bound=Hashable)
 
 FORMAT_VERSION = 1
 MAX_BYTES = 1_000_000  # the largest network readable here, indented generously, has 600,000
-MAX_VALUES = 50_000  # MAX_LAYERS and MAX_EDGES make 34,000; the rest is room for annotations
+MAX_VALUES = 40_000  # MAX_LAYERS and MAX_EDGES make 34,000; the rest is room for annotations
 MAX_DEPTH = 16
 MAX_DIGITS = 20
 LAYER_KEYS = ("label", "units", "stride")
