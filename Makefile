@@ -15,7 +15,7 @@ CREATED   := $(VENV)/.created
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test thorough lint format demo bench bench-synthetic fuzz clean distclean
+.PHONY: help install test thorough test-faults browser lint format demo bench bench-synthetic fuzz paper paper-quick clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,13 +29,19 @@ test: lint ## lint, types, import rules, then every test with warnings as errors
 thorough: $(INSTALLED) ## the slow tests too, and many more random examples, freshly drawn
 	@NASBOT_THOROUGH=1 $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
+test-faults: $(INSTALLED) ## kills, hangs, full disks and damaged files, hundreds of each
+	@NASBOT_FAULTS=1 $(BIN)/python -m pytest tests/faults $(ARGS)
+
+browser: ## install Debian's chromium for the tests of the page, where it is not there yet
+	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
+
 lint: $(INSTALLED) ## ruff (rules and format), mypy strict, import-linter
 	@echo "== ruff check"
 	@$(BIN)/ruff check --quiet .
 	@echo "== ruff format --check"
 	@$(BIN)/ruff format --check --quiet .
 	@echo "== mypy"
-	@$(BIN)/mypy --no-error-summary src $(wildcard benchmarks)
+	@$(BIN)/mypy --no-error-summary src $(wildcard benchmarks experiments)
 	@echo "== lint-imports"
 	@$(BIN)/lint-imports
 
@@ -54,9 +60,15 @@ bench-synthetic: $(INSTALLED) ## the synthetic functions, NASBOT against its riv
 fuzz: $(INSTALLED) ## FUZZ_RUNS inputs (100,000) to the JSON codec
 	@$(BIN)/python -m tests.fuzz.fuzz_codec --runs $(FUZZ_RUNS) $(ARGS)
 
+paper: $(INSTALLED) ## every table and figure of the paper, for hours; stop it and go on as you like
+	@$(BIN)/python -m experiments all $(ARGS)
+
+paper-quick: $(INSTALLED) ## a smoke version of each experiment, in minutes
+	@$(BIN)/python -m experiments all --quick $(ARGS)
+
 clean: ## remove caches and build products; .venv stays
 	@rm -rf build dist demo-output .benchmarks .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean ## and .venv
 	@rm -rf $(VENV)

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.bars import Bar
 from nasbot._rng import Role, stream
 from nasbot.architecture import Architecture, SearchSpace
-from nasbot.search import NASBOT, Proposal
+from nasbot.searchers import NASBOT, Proposal
 from nasbot.synthetic import SYNTHETIC
 from nasbot.testing.networks import random_architecture
 from nasbot.trial import History, Scored, Trial

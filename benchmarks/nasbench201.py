@@ -41,7 +41,7 @@ from nasbot.architecture import (
 from nasbot.errors import ExhaustedError, FileError, NasbotError, OptionError, Violation
 from nasbot.evolution import one_step_edits
 from nasbot.otmann import Distances, NetworkDistance, Otmann
-from nasbot.search import NASBOT, EvolutionSearch, Proposal, RandomSearch, Searcher
+from nasbot.searchers import NASBOT, EvolutionSearch, Proposal, RandomSearch, Searcher
 from nasbot.trial import Failed, FailureCause, History, Outcome, Scored, Trial
 
 Floats = NDArray[np.float64]

@@ -32,7 +32,16 @@ from nasbot.evolution import STRUCTURE_MODIFIERS, UNIT_MODIFIERS
 from nasbot.execution import SimulatedExecutor
 from nasbot.execution.evaluation import LiveTrial
 from nasbot.gp import BeliefOptions
-from nasbot.search import NASBOT, Acquisition, EvolutionSearch, KernelTerms, Maximiser, RandomSearch, Searcher, TreeBO
+from nasbot.searchers import (
+    NASBOT,
+    Acquisition,
+    EvolutionSearch,
+    KernelTerms,
+    Maximiser,
+    RandomSearch,
+    Searcher,
+    TreeBO,
+)
 from nasbot.study import Study
 from nasbot.synthetic import SYNTHETIC
 

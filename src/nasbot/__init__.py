@@ -47,7 +47,7 @@ from nasbot.otmann import (
 
 if TYPE_CHECKING:
     from nasbot.gp import BeliefOptions, GraphGP
-    from nasbot.search import NASBOT, EvolutionSearch, RandomSearch, TreeBO
+    from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
     from nasbot.study import Budget, Study, StudyView, maximise, minimise
 
 __version__ = "0.1.0"
@@ -55,7 +55,7 @@ __version__ = "0.1.0"
 # The names just above, by the module that is imported when one of them is first asked for: all of scipy comes with it.
 _LATER = {
     **dict.fromkeys(("BeliefOptions", "GraphGP"), "nasbot.gp"),
-    **dict.fromkeys(("NASBOT", "EvolutionSearch", "RandomSearch", "TreeBO"), "nasbot.search"),
+    **dict.fromkeys(("NASBOT", "EvolutionSearch", "RandomSearch", "TreeBO"), "nasbot.searchers"),
     **dict.fromkeys(("Budget", "Study", "StudyView", "maximise", "minimise"), "nasbot.study"),
 }
 

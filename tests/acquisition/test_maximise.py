@@ -5,7 +5,7 @@ import pytest
 
 from nasbot.acquisition import by_evolution, by_evolution_and_climbing
 from nasbot.evolution import MutationOperator, mutation_schedule
-from tests.search.problems import MLP, mlp_pool, value_of
+from tests.searchers.problems import MLP, mlp_pool, value_of
 
 
 class Counted:

@@ -4,10 +4,10 @@ import sqlite3
 
 import pytest
 
-from nasbot.search import NASBOT, RandomSearch
+from nasbot.searchers import NASBOT, RandomSearch
 from nasbot.storage._rows import crc, encoded
 from nasbot.study import Study, StudyView
-from tests.search.problems import made, value_of
+from tests.searchers.problems import made, value_of
 
 
 def cell_value(arch):

@@ -8,7 +8,7 @@ import numpy as np
 from nasbot.architecture import initial_pool
 from nasbot.architecture.space import SearchSpace
 from nasbot.errors import ExhaustedError
-from nasbot.search import Proposal
+from nasbot.searchers import Proposal
 from nasbot.testing.networks import random_architecture
 
 

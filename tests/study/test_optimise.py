@@ -4,10 +4,10 @@ import pytest
 
 import nasbot
 from nasbot.errors import FailingError, OptionError, StudyError, VocabularyError
-from nasbot.search import NASBOT, EvolutionSearch
+from nasbot.searchers import NASBOT, EvolutionSearch
 from nasbot.study import Study, StudyView, maximise, minimise
 from nasbot.synthetic import f2
-from tests.search.problems import CELLS, CNN, MLP, made, value_of
+from tests.searchers.problems import CELLS, CNN, MLP, made, value_of
 from tests.study.objectives import score
 
 

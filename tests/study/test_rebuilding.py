@@ -9,11 +9,11 @@ from nasbot.architecture import SearchSpace
 from nasbot.errors import StudyError
 from nasbot.gp import BeliefOptions, Prior
 from nasbot.otmann import Otmann, RuleSet
-from nasbot.search import NASBOT, EvolutionSearch, RandomSearch, TreeBO
+from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
 from nasbot.study import Study
 from nasbot.study.rebuilding import searcher_of_study
 from nasbot.trial import History
-from tests.search.problems import made, mlp_pool, value_of
+from tests.searchers.problems import made, mlp_pool, value_of
 from tests.study.searchers import Sensitive
 
 SHAPED = SearchSpace(

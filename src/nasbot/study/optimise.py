@@ -9,7 +9,7 @@ from typing import TypedDict, Unpack
 from nasbot.architecture.space import SearchSpace
 from nasbot.errors import OptionError
 from nasbot.execution import Objective
-from nasbot.search.base import Searcher
+from nasbot.searchers.base import Searcher
 from nasbot.study.budget import Budget
 from nasbot.study.loop import OnChange
 from nasbot.study.settings import Direction
@@ -85,7 +85,7 @@ def _name_of(objective: Objective) -> str:
 def _searcher(space: SearchSpace | str, given: Searcher | None) -> Searcher:
     where = space if isinstance(space, SearchSpace) else SearchSpace(space)
     if given is None:
-        from nasbot.search.nasbot import NASBOT
+        from nasbot.searchers.nasbot import NASBOT
 
         return NASBOT(space=where)
     if given.space != where:

@@ -18,7 +18,7 @@ from nasbot.architecture.vocabularies import BUILT_IN
 from nasbot.errors import NasbotError, StudyError
 from nasbot.gp import BeliefOptions, Prior
 from nasbot.otmann import Otmann
-from nasbot.search import NASBOT, EvolutionSearch, RandomSearch, Searcher, TreeBO
+from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, Searcher, TreeBO
 from nasbot.study.settings import space_settings
 from nasbot.trial import History, plain_json
 

@@ -11,7 +11,7 @@ from nasbot._typing import Json
 from nasbot.architecture import Architecture, Vocabulary
 from nasbot.architecture.space import SearchSpace
 from nasbot.errors import OptionError, StudyError
-from nasbot.search.base import Searcher
+from nasbot.searchers.base import Searcher
 from nasbot.trial import plain_json
 
 SHOWN_DIFFERENCES = 10

@@ -25,8 +25,8 @@ from nasbot.architecture import Architecture, Vocabulary
 from nasbot.errors import NasbotError, OptionError, StudyError
 from nasbot.execution import Executor, Limits, LocalExecutor, Objective, SerialExecutor, outcome_of
 from nasbot.execution.evaluation import as_number
-from nasbot.search.base import Explains, Proposal, Searcher
-from nasbot.search.effect import Effect, Effects
+from nasbot.searchers.base import Explains, Proposal, Searcher
+from nasbot.searchers.effect import Effect, Effects
 from nasbot.storage import MemoryStorage, SqliteStorage, Storage
 from nasbot.study.budget import Budget
 from nasbot.study.deciding import DecidingTime

@@ -1,4 +1,4 @@
-"""The promises of ``nasbot.search.base.Searcher`` as tests. Inherit, say how to make one, and let pytest collect it.
+"""The promises of ``nasbot.searchers.base.Searcher`` as tests. Inherit, say how to make one, and let pytest collect it.
 
 class TestMySearcher(SearcherConformance):
     def make_searcher(self) -> Searcher:
@@ -14,7 +14,7 @@ import numpy as np
 
 from nasbot._rng import Role, stream
 from nasbot.architecture import Architecture
-from nasbot.search.base import Proposal, Searcher
+from nasbot.searchers.base import Proposal, Searcher
 from nasbot.trial import Failed, FailureCause, History, Outcome, Point, Scored, Trial, plain_json
 
 SEED = 17

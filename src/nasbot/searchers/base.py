@@ -13,7 +13,7 @@ import numpy as np
 
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
-from nasbot.search.effect import Effect, Effects
+from nasbot.searchers.effect import Effect, Effects
 from nasbot.trial import History, Trial, plain_json
 
 if TYPE_CHECKING:

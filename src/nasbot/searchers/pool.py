@@ -13,7 +13,7 @@ from nasbot.acquisition import Found
 from nasbot.architecture import Architecture, SearchSpace, initial_pool
 from nasbot.errors import ExhaustedError, NasbotError, OptionError
 from nasbot.evolution import MODIFIERS, MutationOperator, Step, one_step_edits
-from nasbot.search.settings import described
+from nasbot.searchers.settings import described
 from nasbot.trial import History, Trial
 
 Kind = TypeVar("Kind", bound=StrEnum)

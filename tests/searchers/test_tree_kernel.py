@@ -11,9 +11,9 @@ from scipy.optimize import approx_fprime
 
 from nasbot.architecture import Layer, chain
 from nasbot.gp.warping import Warp, warp_values
-from nasbot.search import EvolutionSearch, TreeBO
-from nasbot.search.tree_kernel import PRIOR_MEAN, Chains, Comparison, TreeBelief, is_chain, log_posterior
-from tests.search.problems import follow, made, value_of
+from nasbot.searchers import EvolutionSearch, TreeBO
+from nasbot.searchers.tree_kernel import PRIOR_MEAN, Chains, Comparison, TreeBelief, is_chain, log_posterior
+from tests.searchers.problems import follow, made, value_of
 
 LABELS = ("relu", "elu", "tanh", "logistic")
 layers = st.builds(Layer, st.sampled_from(LABELS), st.integers(8, 1024))

@@ -12,11 +12,11 @@ from nasbot.errors import OptionError, OutsideSpaceError, VocabularyError
 from nasbot.evolution import MODIFIERS, Edit, one_step_edits
 from nasbot.gp import BeliefOptions
 from nasbot.otmann import Otmann
-from nasbot.search import NASBOT, Acquisition, Effects, EvolutionSearch, KernelTerms, Maximiser, RandomSearch, TreeBO
-from nasbot.search.nasbot import N_LANDMARKS
+from nasbot.searchers import NASBOT, Acquisition, Effects, EvolutionSearch, KernelTerms, Maximiser, RandomSearch, TreeBO
+from nasbot.searchers.nasbot import N_LANDMARKS
 from nasbot.study import Study
 from nasbot.trial import Failed, FailureCause, History, Scored
-from tests.search.problems import (
+from tests.searchers.problems import (
     CNN,
     MLP,
     SEARCHERS,

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-import nasbot.search.evolution_search
-import nasbot.search.random_search
+import nasbot.searchers.evolution_search
+import nasbot.searchers.random_search
 from nasbot.errors import OptionError
 from nasbot.evolution import Evolution, evaluation_schedule, one_step_edits
-from nasbot.search import EvolutionSearch, RandomSearch, TreeBO
-from nasbot.search.tree_kernel import is_chain
+from nasbot.searchers import EvolutionSearch, RandomSearch, TreeBO
+from nasbot.searchers.tree_kernel import is_chain
 from nasbot.trial import Scored
-from tests.search.problems import CNN, MLP, cell_pool, follow, made, mlp_pool, of_outcomes, propose, scored, value_of
+from tests.searchers.problems import CNN, MLP, cell_pool, follow, made, mlp_pool, of_outcomes, propose, scored, value_of
 
 # -- RAND --------------------------------------------------------------------------------------------------------------
 
@@ -22,8 +22,8 @@ def test_rand_follows_the_schedule_of_nasbot(monkeypatch):
         asked.append((n_evaluations, tuple(population)))
         return by_evolution(fitness, operator, population, n_evaluations=n_evaluations, **options)
 
-    by_evolution = nasbot.search.random_search.by_evolution
-    monkeypatch.setattr(nasbot.search.random_search, "by_evolution", counted)
+    by_evolution = nasbot.searchers.random_search.by_evolution
+    monkeypatch.setattr(nasbot.searchers.random_search, "by_evolution", counted)
     history = follow(made(EvolutionSearch), 120)
     searcher = made(RandomSearch)
     for n in (3, 4, 28, 103):
@@ -53,7 +53,7 @@ def parents_told(monkeypatch, history, **options):
             told.extend(networks)
             super().tell(networks, fitness)
 
-    monkeypatch.setattr(nasbot.search.evolution_search, "Evolution", Watched)
+    monkeypatch.setattr(nasbot.searchers.evolution_search, "Evolution", Watched)
     propose(made(EvolutionSearch, **options), history)
     return sorted(next(t.number for t in history if t.arch == arch) for arch in told)
 

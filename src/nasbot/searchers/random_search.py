@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from nasbot.acquisition import by_evolution
 from nasbot.architecture import Architecture
 from nasbot.evolution import evaluation_schedule
-from nasbot.search.base import Proposal
-from nasbot.search.pool import PoolSearcher, lineage
+from nasbot.searchers.base import Proposal
+from nasbot.searchers.pool import PoolSearcher, lineage
 from nasbot.trial import History
 
 

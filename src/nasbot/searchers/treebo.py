@@ -13,10 +13,10 @@ from nasbot.architecture import Architecture
 from nasbot.errors import OptionError
 from nasbot.evolution import evaluation_schedule
 from nasbot.gp.warping import Warp, warp_values
-from nasbot.search.base import Proposal
-from nasbot.search.pool import PoolSearcher, best_networks, lineage, member
-from nasbot.search.threads import on_one_blas_thread
-from nasbot.search.tree_kernel import TreeBelief, is_chain
+from nasbot.searchers.base import Proposal
+from nasbot.searchers.pool import PoolSearcher, best_networks, lineage, member
+from nasbot.searchers.threads import on_one_blas_thread
+from nasbot.searchers.tree_kernel import TreeBelief, is_chain
 from nasbot.trial import History, Trial
 
 # Modifiers under which a chain stays a chain.

@@ -3,9 +3,9 @@
 import pytest
 
 from nasbot.architecture import SearchSpace
-from nasbot.search import NASBOT, EvolutionSearch, RandomSearch, TreeBO
+from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
 from nasbot.testing.searcher_conformance import SearcherConformance
-from tests.search.problems import made
+from tests.searchers.problems import made
 
 
 class TestNASBOT(SearcherConformance):

@@ -42,11 +42,11 @@ from nasbot.evolution import evaluation_schedule, one_step_edits
 from nasbot.gp import Belief, BeliefOptions, Prediction, fit_belief
 from nasbot.gp.kernel import ensemble_kernel
 from nasbot.otmann import NetworkDistance, Otmann
-from nasbot.search.base import Proposal
-from nasbot.search.effect import Effect, Effects, Near
-from nasbot.search.memory import DistanceMemory
-from nasbot.search.pool import PoolSearcher, best_networks, lineage, member
-from nasbot.search.threads import on_one_blas_thread
+from nasbot.searchers.base import Proposal
+from nasbot.searchers.effect import Effect, Effects, Near
+from nasbot.searchers.memory import DistanceMemory
+from nasbot.searchers.pool import PoolSearcher, best_networks, lineage, member
+from nasbot.searchers.threads import on_one_blas_thread
 from nasbot.trial import Failed, FailureCause, History, Trial
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import numpy as np
 
 from nasbot.architecture.resources import check_whole
 from nasbot.evolution import Evolution
-from nasbot.search.base import Proposal
-from nasbot.search.pool import PoolSearcher, lineage
+from nasbot.searchers.base import Proposal
+from nasbot.searchers.pool import PoolSearcher, lineage
 from nasbot.trial import History, Trial
 
 

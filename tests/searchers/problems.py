@@ -3,7 +3,7 @@
 from nasbot._rng import Role, stream
 from nasbot.architecture import Layer, SearchSpace, chain, initial_pool
 from nasbot.gp import BeliefOptions
-from nasbot.search import NASBOT, EvolutionSearch, RandomSearch, TreeBO
+from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
 from nasbot.trial import Failed, FailureCause, History, Scored, Trial
 from tests.evolution.vocabularies import cell, cells
 

@@ -10,10 +10,10 @@ from nasbot.architecture import Layer, SearchSpace, chain
 from nasbot.architecture.vocabularies import RECTIFIERS, SIGMOIDS
 from nasbot.errors import ExhaustedError
 from nasbot.evolution import one_step_edits
-from nasbot.search import NASBOT, EvolutionSearch, RandomSearch, TreeBO
+from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
 from nasbot.trial import Cancelled, Scored
 from tests.conftest import THOROUGH
-from tests.search.problems import CELLS, SEARCHERS, cell_pool, follow, made, of_outcomes, propose, timeout, value_of
+from tests.searchers.problems import CELLS, SEARCHERS, cell_pool, follow, made, of_outcomes, propose, timeout, value_of
 
 N_IN_A_ROW = {NASBOT: 60, RandomSearch: 60, EvolutionSearch: 500, TreeBO: 40}  # 500 of each in a thorough run
 

@@ -14,7 +14,7 @@ from nasbot.otmann import Otmann
 from nasbot.otmann.presets import PRESETS
 
 if TYPE_CHECKING:
-    from nasbot.search.pool import PoolSearcher
+    from nasbot.searchers.pool import PoolSearcher
 
 
 def described(searcher: PoolSearcher) -> dict[str, Json]:

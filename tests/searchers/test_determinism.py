@@ -12,16 +12,16 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from nasbot.architecture import SearchSpace
 from nasbot.execution import SimulatedExecutor
 from nasbot.otmann import Otmann
-from nasbot.search import NASBOT, EvolutionSearch
-from nasbot.search.memory import DistanceMemory
-from nasbot.search.threads import on_one_blas_thread
+from nasbot.searchers import NASBOT, EvolutionSearch
+from nasbot.searchers.memory import DistanceMemory
+from nasbot.searchers.threads import on_one_blas_thread
 from nasbot.study import Study
-from tests.search.problems import SEARCHERS, follow, made, mlp_pool, propose, value_of
+from tests.searchers.problems import SEARCHERS, follow, made, mlp_pool, propose, value_of
 
 ASKING = """
-from nasbot.search import *
+from nasbot.searchers import *
 from nasbot.study import Study
-from tests.search.problems import made
+from tests.searchers.problems import made
 study = Study.open({path!r}, made({kind}), seed=5)
 print(study.ask().arch.to_json())
 """
