@@ -6,14 +6,18 @@ import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, Vocabulary
 from nasbot.architecture.space import SearchSpace
 from nasbot.errors import OptionError, StudyError
-from nasbot.searchers.base import Searcher
 from nasbot.trial import plain_json
 
+if TYPE_CHECKING:  # at run time it would bring all searchers, and scipy, to whoever asks for a direction
+    from nasbot.searchers.base import Searcher
+
+POOL = "pool"  # the searcher's name in the notes of the trials that a study begins with
 SHOWN_DIFFERENCES = 10
 DIGEST_CHARACTERS = 16  # of pool networks and vocabularies: 64 bits tell a handful apart
 

@@ -32,12 +32,11 @@ from nasbot.study.budget import Budget
 from nasbot.study.deciding import DecidingTime
 from nasbot.study.loop import Loop, OnChange
 from nasbot.study.places import study_path
+from nasbot.study.settings import POOL as POOL  # its place for whoever imports it from here
 from nasbot.study.settings import Direction, check_same, study_settings
 from nasbot.trial import History, Outcome, Point, Scored, Trial, TrialState
 
 AnyEffect = TypeVar("AnyEffect", Effect, Effects)
-
-POOL = "pool"  # the searcher's name in the notes of the trials that a study begins with
 
 
 class StudyView:
