@@ -1,0 +1,167 @@
+"""Trials and studies as plain JSON for the page: what a table needs of every trial, and all there is about one.
+
+Values are in the objective's own sense here. Everything is data: the page puts it into text nodes and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from nasbot._typing import Json
+from nasbot.trial import Cancelled, Failed, FailureCause, History, Point, Scored, Trial, TrialState
+
+MAX_LINE = 200  # characters of a message in a table
+MAX_MESSAGE = 20_000  # the end of a longer one is what says why
+MAX_POINTS = 400  # of a curve; more cannot be told apart on a screen
+MAX_DETAILS = 40  # numbers of one trial's details that a table carries
+SHORT_FINGERPRINT = 12
+
+
+class Turn:
+    """From the study's sense, in which everything is maximised, to the objective's own."""
+
+    def __init__(self, settings: Mapping[str, Json]) -> None:
+        self.minimises = settings.get("direction") == "minimise"
+
+    def __call__(self, value: float | None) -> float | None:
+        """One value."""
+        return -value + 0.0 if value is not None and self.minimises else value
+
+    def interval(self, predicted: Json) -> dict[str, Json] | None:
+        """A predicted median with the ends of its interval, as searchers note it."""
+        if not isinstance(predicted, Mapping):
+            return None
+        lower, median, upper = (number_of(predicted.get(name)) for name in ("lower", "median", "upper"))
+        if self.minimises:
+            lower, upper = upper, lower
+        return {"lower": self(lower), "median": self(median), "upper": self(upper)}
+
+
+def trial_record(trial: Trial, turn: Turn) -> dict[str, Json]:
+    """What tables and plots need of one trial: small, and without its curve."""
+    notes = trial.notes
+    last = trial.curve[-1] if trial.curve else None
+    return {
+        "number": trial.number,
+        "state": str(trial.state),
+        "value": turn(trial.value),
+        "cause": str(trial.outcome.cause) if isinstance(trial.outcome, Failed) else None,
+        "line": _first_line(_message(trial)),
+        "started": trial.started,
+        "finished": trial.finished,
+        "seconds": trial.seconds,
+        "rank": trial.rank,
+        "attempts": trial.attempts,
+        "searcher": _text(notes.get("searcher")),
+        "parents": [parent for parent in _list(notes.get("parents")) if _is_number_of_earlier(parent, trial)],
+        "modifiers": [str(name)[:MAX_LINE] for name in _list(notes.get("modifiers"))],
+        "predicted": turn.interval(notes.get("predicted")),
+        "mean": number_of(notes.get("mean")),
+        "sd": number_of(notes.get("sd")),
+        "utility": number_of(notes.get("utility")),
+        "feasible": number_of(notes.get("feasible")),
+        "deciding": number_of(notes.get("deciding")),
+        "layers": len(trial.arch.layers),
+        "edges": len(trial.arch.edges),
+        "mass": trial.arch.total_mass,
+        "fingerprint": trial.arch.fingerprint[:SHORT_FINGERPRINT],
+        "details": _numbers(_details(trial)),
+        "step": None if last is None else last.step,
+        "latest": None if last is None else turn(last.value),
+    }
+
+
+def whole_trial_record(trial: Trial, turn: Turn) -> dict[str, Json]:
+    """All there is about one trial but its drawing."""
+    arch = trial.arch
+    return trial_record(trial, turn) | {
+        "message": _message(trial)[-MAX_MESSAGE:],
+        "all_details": dict(_details(trial)),
+        "notes": dict(trial.notes),
+        "changes": [str(change)[:MAX_LINE] for change in _list(trial.notes.get("changes"))],
+        "interruptions": trial.interruptions,
+        "proposed_after": trial.proposed_after,
+        "curve": [[point.step, turn(point.value)] for point in thinned(trial.curve)],
+        "n_points": len(trial.curve),
+        "network": {
+            "kind": arch.kind,
+            "fingerprint": arch.fingerprint,
+            "layers": [_layer(u, layer.label, layer.units, layer.stride) for u, layer in enumerate(arch.layers)],
+            "edges": [[u, v] for u, v in sorted(arch.edges)],
+        },
+    }
+
+
+def counts_record(history: History) -> dict[str, Json]:
+    """How many trials are in each state, and how many failed by each cause."""
+    states = Counter(trial.state for trial in history)
+    causes = Counter(trial.outcome.cause for trial in history if isinstance(trial.outcome, Failed))
+    return {
+        "trials": len(history),
+        "states": {str(state): states[state] for state in TrialState if states[state]},
+        "causes": {str(cause): causes[cause] for cause in FailureCause if causes[cause]},
+    }
+
+
+def best_record(history: History, turn: Turn) -> dict[str, Json] | None:
+    """The best trial so far: which, its value, and when it was recorded."""
+    best = history.best
+    return None if best is None else {"trial": best.number, "value": turn(best.value), "at": best.finished}
+
+
+def driven_seconds(history: History) -> float:
+    """How far the study's own clock has come, as far as trials say."""
+    return max((t for trial in history for t in (trial.started, trial.finished) if t is not None), default=0.0)
+
+
+def thinned(curve: Sequence[Point]) -> Sequence[Point]:
+    """The curve, or so many of its points that a screen shows no difference; the first and the last are kept."""
+    if len(curve) <= MAX_POINTS:
+        return curve
+    last = len(curve) - 1
+    return [curve[round(i * last / (MAX_POINTS - 1))] for i in range(MAX_POINTS)]
+
+
+def number_of(value: Json) -> float | None:
+    """A number as it is, None for everything else."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _layer(u: int, label: str, units: int | None, stride: int | None) -> dict[str, Json]:
+    return {"index": u, "label": str(label), "units": units, "stride": stride}
+
+
+def _message(trial: Trial) -> str:
+    return trial.outcome.message if isinstance(trial.outcome, Failed | Cancelled) else ""
+
+
+def _details(trial: Trial) -> Mapping[str, Json]:
+    return trial.outcome.details if isinstance(trial.outcome, Scored | Failed) else {}
+
+
+def _numbers(details: Mapping[str, Json], prefix: str = "") -> dict[str, Json]:
+    """The numbers among the details by name, those of inner tables as ``metrics.mse``."""
+    found: dict[str, Json] = {}
+    for name, value in details.items():
+        if isinstance(value, Mapping) and not prefix:
+            found |= _numbers(value, f"{name}.")
+        elif number_of(value) is not None:
+            found[(prefix + name)[:MAX_LINE]] = value
+    return dict(list(found.items())[:MAX_DETAILS])
+
+
+def _first_line(message: str) -> str:
+    return next((line for line in message.splitlines() if line.strip()), "")[:MAX_LINE]
+
+
+def _text(value: Json) -> str | None:
+    return None if value is None else str(value)[:MAX_LINE]
+
+
+def _list(value: Json) -> Sequence[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _is_number_of_earlier(parent: Json, trial: Trial) -> bool:
+    return isinstance(parent, int) and not isinstance(parent, bool) and 0 <= parent < trial.number
