@@ -23,6 +23,7 @@ from nasbot.architecture import (
 )
 from nasbot.errors import (
     CodecError,
+    DataError,
     FileError,
     InvalidArchitectureError,
     NasbotError,
@@ -78,6 +79,7 @@ __all__ = [
     "BeliefOptions",
     "Budget",
     "CodecError",
+    "DataError",
     "Distances",
     "EvolutionSearch",
     "FileError",

@@ -22,6 +22,7 @@ class Role(IntEnum):
     OBJECTIVE = 1  # evaluating it: initial weights, batches, noise
     DURATION = 2  # how long it takes on a simulated clock
     EXPERIMENT = 3  # benchmarks and figures
+    SPLIT = 4  # which rows are for training, validation and test
 
 
 def stream(seed: int, trial: int, role: Role) -> np.random.Generator:

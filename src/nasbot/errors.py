@@ -121,3 +121,9 @@ class RefusedError(NasbotError, RuntimeError):
     """For objectives to raise: this network is not worth starting (too large, say). The trial fails as refused."""
 
     exit_code = 10
+
+
+class DataError(NasbotError, ValueError):
+    """Data cannot be learned from as they are: what is wrong, in which column, and what to do about it."""
+
+    exit_code = 11

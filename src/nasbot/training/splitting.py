@@ -1,0 +1,79 @@
+"""Which rows are for training, which choose between networks, which judge the chosen one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from nasbot._rng import Role, stream
+from nasbot.errors import DataError, OptionError
+
+MIN_ROWS = 10  # fewer leave nothing to choose by
+Shares = tuple[float, float, float]
+Indices = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def checked_shares(split: Sequence[float]) -> Shares:
+    """The three shares, if they are: none negative, training and validation above 0, in all 1."""
+    try:
+        shares = tuple(float(share) for share in split)
+    except (TypeError, ValueError):
+        shares = ()
+    train, valid, test = shares if len(shares) == 3 else (math.nan,) * 3
+    if not (train > 0 and valid > 0 and test >= 0 and math.isclose(train + valid + test, 1.0, abs_tol=1e-6)):
+        raise OptionError(
+            f"split: expected three shares that add up to 1, such as (0.6, 0.2, 0.2), the first two above 0, "
+            f"got {str(split)[:60]}"
+        )
+    return train, valid, test
+
+
+def split_rows(n: int, shares: Shares, *, seed: int, classes: np.ndarray | None = None) -> Indices:
+    """Row numbers of the three parts, shuffled by the seed; with ``classes`` each class is divided alike.
+
+    A class with too few rows for all parts is trained on first, then validated on.
+    """
+    if n < MIN_ROWS:
+        raise DataError(f"{n} row{'s' * (n != 1)}: too few to train on and to choose by; expected at least {MIN_ROWS}")
+    rng = stream(seed, 0, Role.SPLIT)
+    order = rng.permutation(n)
+    groups = [order] if classes is None else [order[classes[order] == label] for label in np.unique(classes)]
+    parts: tuple[list[np.ndarray], ...] = ([], [], [])
+    owed = np.zeros(3)  # by rounding, so that many small classes do not all round the same way
+    for rows in groups:
+        counts = _counts(len(rows), shares, owed)
+        for part, piece in zip(parts, np.split(rows, np.cumsum(counts)[:-1]), strict=True):
+            part.append(piece)
+    train, valid, test = (rng.permutation(np.concatenate(part)) for part in parts)
+    if not len(valid):  # every class has one or two rows: choosing needs some
+        moved = max(1, round(shares[1] * n))
+        train, valid = train[moved:], train[:moved]
+    return train, valid, test
+
+
+def checked_indices(indices: Sequence[np.ndarray], n: int) -> Indices:
+    """Parts that somebody else chose: within range, apart from each other."""
+    parts = [np.asarray(part, dtype=np.int64).reshape(-1) for part in indices]
+    if len(parts) != 3 or not len(parts[0]) or not len(parts[1]):
+        raise OptionError("indices: expected row numbers for training, validation and test; only test may be empty")
+    together = np.concatenate(parts)
+    if together.min() < 0 or together.max() >= n or len(np.unique(together)) != len(together):
+        raise OptionError(f"indices: expected different row numbers between 0 and {n - 1}")
+    return parts[0], parts[1], parts[2]
+
+
+def _counts(n: int, shares: Shares, owed: np.ndarray) -> np.ndarray:
+    """n divided by the shares: whole numbers that add up to n, what is rounded away remembered in ``owed``."""
+    wanted = n * np.asarray(shares) + owed
+    counts: np.ndarray = np.maximum(np.floor(wanted), 0).astype(int)
+    while counts.sum() < n:
+        counts[int(np.argmax(wanted - counts))] += 1
+    while counts.sum() > n:
+        counts[int(np.argmax(counts))] -= 1
+    if n and counts[0] == 0:  # a class that is never trained on cannot be predicted
+        counts[int(np.argmax(counts))] -= 1
+        counts[0] += 1
+    owed[:] = wanted - counts
+    return counts
