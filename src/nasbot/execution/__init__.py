@@ -2,6 +2,7 @@
 
 from nasbot.execution.base import Event, Executor, Finished, Job, Limits, Objective, Reported
 from nasbot.execution.evaluation import LiveTrial, evaluate, outcome_of
+from nasbot.execution.interruption import Interrupted, leaving_on_signals
 from nasbot.execution.local import LocalExecutor
 from nasbot.execution.serial import SerialExecutor
 from nasbot.execution.simulated import SimulatedExecutor
@@ -10,6 +11,7 @@ __all__ = [
     "Event",
     "Executor",
     "Finished",
+    "Interrupted",
     "Job",
     "Limits",
     "LiveTrial",
@@ -19,5 +21,6 @@ __all__ = [
     "SerialExecutor",
     "SimulatedExecutor",
     "evaluate",
+    "leaving_on_signals",
     "outcome_of",
 ]

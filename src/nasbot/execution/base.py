@@ -72,6 +72,8 @@ class Executor(Protocol):
     - Prompt: ``submit`` does not wait for the evaluation where that runs elsewhere; ``wait`` returns as soon as there
       is an event. With ``Limits``, an evaluation that crosses one is ended and fails as timeout or oom.
     - One clock: ``now`` never goes back, and ``at`` of a Finished is not later than ``now``.
+    - Interruptible: where it blocks and where it runs the objective it does so inside ``interruption.allowed()``, and
+      is whole if Interrupted is raised there. A wait of 0 seconds does not block.
     - Nothing left behind: after ``close`` none of its evaluations runs, and if the driver dies instead, none runs
       soon after.
     """

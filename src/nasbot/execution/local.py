@@ -24,6 +24,7 @@ from nasbot.errors import OptionError, StudyError
 from nasbot.execution import _child
 from nasbot.execution._frames import FrameError, FrameReader, outcome_from
 from nasbot.execution.base import Event, Finished, Job, Limits, Objective, Reported, check_can_submit, check_slots
+from nasbot.execution.interruption import allowed
 from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point, Scored
 
 SECONDS_TO_LEAVE = 2.0  # between a process's outcome and its end by force: for its exit functions
@@ -103,7 +104,8 @@ class LocalExecutor:
                 return events
             if until is not None and self.now() >= until:
                 return ()
-            connection.wait(self._sources(), self._pause(until))
+            with allowed():
+                connection.wait(self._sources(), self._pause(until))
 
     def cancel(self, number: int) -> None:
         """End this evaluation's processes at once."""

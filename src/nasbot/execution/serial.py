@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from nasbot.errors import StudyError
 from nasbot.execution.base import Event, Finished, Job, Objective, Reported, check_can_submit
 from nasbot.execution.evaluation import LiveTrial, evaluate
+from nasbot.execution.interruption import allowed
 from nasbot.trial import Cancelled
 
 
@@ -43,7 +44,8 @@ class SerialExecutor:
             job, events = self._job, self._events
             live = LiveTrial(job, lambda point: events.append(Reported(job.number, point)))
             try:
-                outcome = evaluate(self._objective, live)
+                with allowed():
+                    outcome = evaluate(self._objective, live)
             finally:
                 self._job = None
             events.append(Finished(job.number, outcome, self.now()))

@@ -14,6 +14,7 @@ from nasbot.architecture import Architecture
 from nasbot.errors import OptionError, StudyError
 from nasbot.execution.base import Event, Finished, Job, Limits, Objective, Reported, check_can_submit, check_slots
 from nasbot.execution.evaluation import LiveTrial, as_number, evaluate, outcome_of, wants_trial
+from nasbot.execution.interruption import allowed
 from nasbot.trial import Cancelled, Failed, FailureCause, Outcome
 
 Duration = Callable[[Architecture], float]
@@ -52,7 +53,8 @@ class SimulatedExecutor:
         check_can_submit(job, list(self._events), self.slots)
         points: list[Event] = []
         live = LiveTrial(job, lambda point: points.append(Reported(job.number, point)))
-        outcome, seconds = self._timed(self._objective, live)
+        with allowed():
+            outcome, seconds = self._timed(self._objective, live)
         if self.limits.seconds is not None and seconds > self.limits.seconds:
             seconds, points = self.limits.seconds, []
             outcome = Failed(FailureCause.TIMEOUT, f"not finished within its limit of {seconds:g} s (simulated)")

@@ -25,11 +25,13 @@ from nasbot.architecture import Architecture, Vocabulary
 from nasbot.errors import NasbotError, OptionError, StudyError
 from nasbot.execution import Executor, Limits, LocalExecutor, Objective, SerialExecutor, outcome_of
 from nasbot.execution.evaluation import as_number
+from nasbot.execution.interruption import Interrupted, allowed, leaving_on_signals, shielded
 from nasbot.searchers.base import Explains, Proposal, Searcher
 from nasbot.searchers.effect import Effect, Effects
 from nasbot.storage import MemoryStorage, SqliteStorage, Storage
 from nasbot.study.budget import Budget
 from nasbot.study.deciding import DecidingTime
+from nasbot.study.farewell import farewell
 from nasbot.study.loop import Loop, OnChange
 from nasbot.study.places import study_path
 from nasbot.study.settings import POOL as POOL  # its place for whoever imports it from here
@@ -265,20 +267,26 @@ class Study(StudyView):
         each has a process of its own. Where a time budget ends, running trials are finished, for up to ``overtime``
         seconds if that is given; those cut short wait for the next run. Raises FailingError after
         ``max_consecutive_failures`` in a row, and whatever happens, what was evaluated is recorded.
+
+        Ctrl-C, SIGTERM and SIGUSR1 end it as soon as that is done, with an Interrupted, which is a KeyboardInterrupt;
+        the same call goes on from there (``nasbot.execution.interruption``).
         """
         total = Budget.of(budget)
         limits = Limits(timeout_per_trial, memory_per_trial)
         if executor is not None and (workers != 1 or limits != Limits()):
             raise OptionError("workers and limits: an executor that is given has its own; expected one or the other")
-        chosen = executor or _executor(workers, limits)
-        try:
-            chosen.start(objective)
-            self._start_clock(chosen.now)
-            Loop(self, chosen, total, max_consecutive_failures, overtime, on_change).run()
-        finally:
-            self._stop_clock()
-            if executor is None:
-                chosen.close()
+        with leaving_on_signals(), shielded():
+            chosen = executor or _executor(workers, limits)
+            try:
+                chosen.start(objective)
+                self._start_clock(chosen.now)
+                Loop(self, chosen, total, max_consecutive_failures, overtime, on_change).run()
+            except Interrupted as stop:
+                raise Interrupted(farewell(self, stop), signal_number=stop.signal) from None
+            finally:
+                self._stop_clock()
+                if executor is None:
+                    chosen.close()
         return self
 
     def elapsed(self) -> float:
@@ -306,7 +314,8 @@ class Study(StudyView):
     def _proposed(self) -> Trial:
         history = self.history
         begun = time.perf_counter()
-        proposal = self._propose(history)
+        with allowed():
+            proposal = self._propose(history)
         seconds = time.perf_counter() - begun
         try:
             self.searcher.space.check(proposal.arch)
