@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import nasbot
-from nasbot.architecture import Architecture, Layer
+from nasbot.architecture import Architecture, Layer, SearchSpace
 from nasbot.errors import OptionError, SolverError, VocabularyError
+from nasbot.evolution import sample_edits
 from nasbot.otmann import Otmann, PairwiseDistances, distances
 from nasbot.testing.networks import random_architecture
 from nasbot.testing.reference import reference_distance
@@ -119,6 +120,21 @@ def test_growing_a_table_solves_only_new_pairs(monkeypatch: pytest.MonkeyPatch) 
     np.testing.assert_array_equal(grown.distances.d, grown.distances.d.transpose(0, 2, 1))
     assert len(grown) == 9
     assert grown.networks == tuple(archs)
+
+
+@pytest.mark.parametrize("kind", ["mlp-reg", "mlp-class", "cnn"])
+def test_relatives_share_mass_in_the_same_place_and_are_as_far_as_the_linear_program_says(kind: str) -> None:
+    """Their common mass is matched before the solver runs, partly or wholly: edits of units and of structure."""
+    rng = np.random.default_rng(5)
+    for parent in networks(kind, 3, first_seed=20):
+        edits = sample_edits(parent, SearchSpace(kind), 6, rng=rng)
+        relatives = [parent, *(edit.arch for edit in edits)]
+        table = nasbot.pairwise(relatives, structural_weights=(0.1, 0.8))
+        for i, a in enumerate(relatives):
+            for j, b in enumerate(relatives[:i]):
+                for k, nu in enumerate((0.1, 0.8)):
+                    expected = reference_distance(a, b, nu)
+                    assert table.d[k, i, j] == pytest.approx(expected, rel=1e-9, abs=1e-9 * a.total_mass), (i, j, nu)
 
 
 @pytest.mark.parametrize("kind", ["mlp-reg", "cnn"])

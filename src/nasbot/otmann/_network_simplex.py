@@ -300,6 +300,61 @@ def _structural_costs(
                 row[j] += (abs(x0 - y0[j]) + abs(x1 - y1[j])) + (abs(x2 - y2[j]) + abs(x3 - y3[j]))
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _cancel(
+    mass_1: Floats,
+    mass_2: Floats,
+    structural: Floats,
+    labels_1: Integers,
+    label_costs_2: Floats,
+    mass_left_1: Floats,
+    mass_left_2: Floats,
+    columns_left: Integers,
+    structural_left: Floats,
+    label_cost_left: Floats,
+) -> tuple[int, int]:
+    """Match what is in the same place; returns how many rows and columns have mass left, compacted in ``..._left``.
+
+    Costs are a pseudo-distance between layers (tables are checked for it), so mass that both networks have in the same
+    place, at cost 0, need not travel: whatever passes through such a pair could take the direct way for no more. The
+    relatives that a search compares share most of their layers, and their problems become small.
+    """
+    n_rows = len(mass_1)
+    n_columns = len(mass_2)
+    mass_left_2[:n_columns] = mass_2
+    n_rows_left = 0
+    for x in range(n_rows):
+        structural_row = structural[x]
+        label_cost_row = label_costs_2[labels_1[x]]
+        left = mass_1[x]
+        n_near = 0
+        for y in range(n_columns):
+            n_near += structural_row[y] == 0.0
+        if n_near:
+            for y in range(n_columns):
+                if structural_row[y] == 0.0 and label_cost_row[y] == 0.0:
+                    matched = min(left, mass_left_2[y])
+                    left -= matched
+                    mass_left_2[y] -= matched
+        if left > 0.0:
+            mass_left_1[n_rows_left] = left
+            structural_left[n_rows_left, :n_columns] = structural_row
+            label_cost_left[n_rows_left, :n_columns] = label_cost_row
+            n_rows_left += 1
+    n_columns_left = 0
+    for y in range(n_columns):
+        if mass_left_2[y] > 0.0:
+            mass_left_2[n_columns_left] = mass_left_2[y]
+            columns_left[n_columns_left] = y
+            n_columns_left += 1
+    if n_columns_left < n_columns:
+        for x in range(n_rows_left):
+            for y in range(n_columns_left):
+                structural_left[x, y] = structural_left[x, columns_left[y]]
+                label_cost_left[x, y] = label_cost_left[x, columns_left[y]]
+    return n_rows_left, n_columns_left
+
+
 @njit(cache=True, nogil=True)
 def _largest(offsets: Integers, begin: int, end: int) -> int:
     most = 0
@@ -345,6 +400,11 @@ def add_class_distances(
     row_potential = np.empty(most_rows + 1)
     column_potential = np.empty(most_columns + 1)
     scratch = np.zeros((2, n_nodes), np.int64)
+    mass_left_1 = np.empty(most_rows)
+    mass_left_2 = np.empty(most_columns)
+    columns_left = np.empty(most_columns, np.int64)
+    structural_left = np.empty((most_rows, most_columns))
+    label_cost_left = np.empty((most_rows, most_columns))
     stamp = 0
     for i in range(first, last):
         row_0 = offsets_1[i]
@@ -370,22 +430,32 @@ def add_class_distances(
                         pair_cost = label_cost + weights[k] * structural[0, in_tile]
                         out[i, j, k] += matched * min(NEVER_MATCH, pair_cost) + unassigned
                     continue
+                n_rows_left, n_columns_left = _cancel(
+                    masses_1[row_0 : row_0 + n_rows],
+                    masses_2[column_0 : column_0 + n_columns],
+                    structural[:n_rows, in_tile : in_tile + n_columns],
+                    labels_1[row_0 : row_0 + n_rows],
+                    label_costs_2[:, column_0 : column_0 + n_columns],
+                    mass_left_1,
+                    mass_left_2,
+                    columns_left,
+                    structural_left,
+                    label_cost_left,
+                )
                 for k in range(len(weights)):
                     weight = weights[k]
-                    for x in range(n_rows):
-                        label_cost_row = label_costs_2[labels_1[row_0 + x], column_0 : column_0 + n_columns]
-                        structural_row = structural[x, in_tile : in_tile + n_columns]
-                        cost_row = cost[x + 1, 1 : n_columns + 1]
-                        for y in range(n_columns):
+                    for x in range(n_rows_left):
+                        label_cost_row = label_cost_left[x]
+                        structural_row = structural_left[x]
+                        cost_row = cost[x + 1, 1 : n_columns_left + 1]
+                        for y in range(n_columns_left):
                             cost_row[y] = label_cost_row[y] + weight * structural_row[y]
                     if k == 0:
-                        start_unassigned(
-                            masses_1[row_0 : row_0 + n_rows], masses_2[column_0 : column_0 + n_columns], tree, flow
-                        )
+                        start_unassigned(mass_left_1[:n_rows_left], mass_left_2[:n_columns_left], tree, flow)
                     stamp = optimise(
-                        n_rows, n_columns, cost, tree, flow, row_potential, column_potential, scratch, stamp
+                        n_rows_left, n_columns_left, cost, tree, flow, row_potential, column_potential, scratch, stamp
                     )
                     if stamp == NOT_CONVERGED:
                         return NOT_CONVERGED
-                    out[i, j, k] += _total_cost(n_rows, n_columns, cost, tree, flow)
+                    out[i, j, k] += _total_cost(n_rows_left, n_columns_left, cost, tree, flow)
     return stamp
