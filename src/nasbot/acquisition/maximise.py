@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,18 +66,25 @@ class _Candidates:
 
     def short_list(self, utility: Utility) -> _Candidates:
         """The best of these under another utility; lineage and number of evaluations go on."""
-        best = self.proposable()[:SHORT_LIST]
+        best = self.proposable(SHORT_LIST)
         listed = _Candidates(utility, self._seen)
         listed.n_evaluations = self.n_evaluations + len(best)
         values = utility([found.arch for found in best]) if best else np.zeros(0)
         listed.found = {f.arch: replace(f, utility=float(value)) for f, value in zip(best, values, strict=True)}
         return listed
 
-    def proposable(self) -> list[Found]:
-        """What may be proposed, the best first; of equals the one looked at first."""
+    def proposable(self, n: int) -> list[Found]:
+        """The n best that may be proposed, the best first; of equals the one looked at first.
+
+        Fingerprints are asked for in that order, and no more than are needed: they cost more than a utility.
+        """
         new = (found for found in self.found.values() if found.utility > -math.inf)
-        unseen = (found for found in new if found.arch.fingerprint not in self._seen)
-        return sorted(unseen, key=lambda found: -found.utility)
+        ranked = sorted(new, key=lambda found: -found.utility)
+        return list(islice((found for found in ranked if found.arch.fingerprint not in self._seen), n))
+
+    def best(self) -> Found | None:
+        """The best that may be proposed."""
+        return next(iter(self.proposable(1)), None)
 
 
 def by_evolution(
@@ -91,7 +99,7 @@ def by_evolution(
     """The paper's evolution from ``population``; ``seen`` are fingerprints that must not be proposed."""
     candidates = _Candidates(utility, seen)
     _evolve(candidates, operator, population, n_evaluations, rng)
-    best = next(iter(candidates.proposable()), None)
+    best = candidates.best()
     return Maximum(best, candidates.n_evaluations, _phases(("evolution", best)))
 
 
@@ -114,12 +122,12 @@ def by_evolution_and_climbing(
     """
     candidates = _Candidates(utility, seen)
     _evolve(candidates, operator, tuple(dict.fromkeys((*incumbents, *population))), n_evaluations, rng)
-    after_evolution = next(iter(candidates.proposable()), None)
-    starts = [*incumbents[:CLIMBERS], *(found.arch for found in candidates.proposable()[:CLIMBERS])]
+    after_evolution = candidates.best()
+    starts = [*incumbents[:CLIMBERS], *(found.arch for found in candidates.proposable(CLIMBERS))]
     _climb(candidates, operator, tuple(dict.fromkeys(starts)), n_evaluations, rng)
     if exact_utility is not None:
         candidates = candidates.short_list(exact_utility)
-    best = next(iter(candidates.proposable()), None)
+    best = candidates.best()
     return Maximum(best, candidates.n_evaluations, _phases(("evolution", after_evolution), ("climbing", best)))
 
 

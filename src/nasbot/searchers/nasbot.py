@@ -57,7 +57,7 @@ Floats = NDArray[np.float64]
 N_INCUMBENTS = 10  # best evaluated networks from which the default maximiser also starts
 # With more evaluated networks than this, candidates are compared by a belief that knows so many of them, half the best
 # and half a fair sample of the rest, and only the best candidates by the whole belief: distances are most of deciding.
-N_LANDMARKS = 64
+N_LANDMARKS = 32
 N_NEAREST = 5  # evaluated networks shown beside a prediction
 NO_FAULT_OF_THE_NETWORK = frozenset({FailureCause.KILLED})
 
