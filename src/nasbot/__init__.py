@@ -31,6 +31,7 @@ from nasbot.errors import (
     OutsideSpaceError,
     PenaltyError,
     SolverError,
+    TraceError,
     Violation,
     VocabularyError,
 )
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from nasbot.gp import BeliefOptions, GraphGP
     from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
     from nasbot.study import Budget, Study, StudyView, maximise, minimise
+    from nasbot.training.trace import trace
 
 __version__ = "0.1.0"
 
@@ -58,6 +60,7 @@ _LATER = {
     **dict.fromkeys(("BeliefOptions", "GraphGP"), "nasbot.gp"),
     **dict.fromkeys(("NASBOT", "EvolutionSearch", "RandomSearch", "TreeBO"), "nasbot.searchers"),
     **dict.fromkeys(("Budget", "Study", "StudyView", "maximise", "minimise"), "nasbot.study"),
+    "trace": "nasbot.training.trace",
 }
 
 
@@ -104,6 +107,7 @@ __all__ = [
     "SolverError",
     "Study",
     "StudyView",
+    "TraceError",
     "TreeBO",
     "Violation",
     "Vocabulary",
@@ -118,4 +122,5 @@ __all__ = [
     "minimise",
     "pairwise",
     "path_lengths",
+    "trace",
 ]

@@ -81,6 +81,10 @@ class OutsideSpaceError(InvalidArchitectureError):
     """A valid network lies outside the limits of a search space."""
 
 
+class TraceError(InvalidArchitectureError):
+    """A PyTorch model does something that no layer graph of its vocabulary can say; the message names the operation."""
+
+
 class VocabularyError(NasbotError, ValueError):
     """A vocabulary contradicts itself, is unknown, or two networks that must share one do not."""
 

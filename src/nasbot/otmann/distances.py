@@ -1,4 +1,7 @@
-"""d and d_bar of Section 3 between networks, for several structural weights at once."""
+"""d and d_bar of Section 3 between networks, for several structural weights at once.
+
+Wherever a network is asked for, a PyTorch model will do: it is traced first.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,18 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbot.architecture import Architecture
 from nasbot.errors import OptionError, SolverError, VocabularyError
+from nasbot.otmann.models import Network, as_architecture
 from nasbot.otmann.packing import PackedNetworks, pack
 from nasbot.otmann.presets import RuleSet, rule_set
 
 Floats = NDArray[np.float64]
-Networks = Sequence[Architecture] | PackedNetworks
+Networks: TypeAlias = Sequence[Network] | PackedNetworks
 
 # Below about a millisecond of work a second thread costs more than it brings.
 WORTH_A_THREAD = 200_000  # pairs times the product of their mean layer counts
@@ -56,12 +60,12 @@ class Otmann:
     def pack(self, archs: Networks) -> PackedNetworks:
         """Networks as arrays; whatever is compared more than once is worth packing."""
         if not isinstance(archs, PackedNetworks):
-            return pack(archs, self.rules)
+            return pack([as_architecture(arch) for arch in archs], self.rules)
         if archs.rules != self.rules:
             raise OptionError(f"networks were packed under {archs.rules.name!r} rules, this is {self.rules.name!r}")
         return archs
 
-    def distance(self, a: Architecture, b: Architecture) -> Distances:
+    def distance(self, a: Network, b: Network) -> Distances:
         """Between two networks: arrays of shape (weights,)."""
         between = self.cross([a], [b], threads=1)
         return Distances(self.structural_weights, between.d[:, 0, 0], between.d_bar[:, 0, 0])
@@ -164,8 +168,8 @@ def _in_chunks(work: Callable[[int, int], None], n: int, threads: int) -> None:
 
 
 def distance(
-    a: Architecture,
-    b: Architecture,
+    a: Network,
+    b: Network,
     *,
     structural_weights: Iterable[float] | None = None,
     preset: str | RuleSet = "paper",

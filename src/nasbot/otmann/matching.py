@@ -14,6 +14,7 @@ from nasbot.architecture import Architecture
 from nasbot.architecture.masses import layer_masses
 from nasbot.otmann.costs import label_cost, structural_cost
 from nasbot.otmann.distances import checked_weights
+from nasbot.otmann.models import Network, as_architecture
 from nasbot.otmann.packing import shared_vocabulary
 from nasbot.otmann.presets import RuleSet, rule_set
 from nasbot.otmann.transport import solve_transport
@@ -130,11 +131,10 @@ def _line(first: str, second: str, mass: float, label: str, structure: str, cost
     return f"{first:<22}{second:<22}{mass:>14,.6g}{label:>8}{structure:>11}{cost:>14,.6g}"
 
 
-def explain(
-    a: Architecture, b: Architecture, *, structural_weight: float = 0.4, preset: str | RuleSet = "paper"
-) -> Matching:
+def explain(a: Network, b: Network, *, structural_weight: float = 0.4, preset: str | RuleSet = "paper") -> Matching:
     """The matching behind d(a, b) at one structural weight: print it, draw it, or read its parts."""
     rules = rule_set(preset)
+    a, b = as_architecture(a), as_architecture(b)
     (nu,) = checked_weights((structural_weight,))
     penalties = rules.penalties_for(shared_vocabulary((a, b)))
     masses_1, masses_2 = layer_masses(a, rules.mass_rules), layer_masses(b, rules.mass_rules)

@@ -1,0 +1,170 @@
+"""What ``trace`` thinks with: drafts of layers, the tensors that run between them, and tables of operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from torch import nn
+
+# By the name of the module's class or of the function, in lower case and without underscores.
+ACTIVATIONS = {
+    "relu": "relu",
+    "leakyrelu": "leaky-relu",
+    "elu": "elu",
+    "softplus": "softplus",
+    "sigmoid": "logistic",
+    "tanh": "tanh",
+}
+NEAREST_ACTIVATIONS = {
+    **dict.fromkeys(("relu6", "gelu", "silu", "mish", "hardswish"), "relu"),
+    **dict.fromkeys(("prelu", "rrelu"), "leaky-relu"),
+    **dict.fromkeys(("selu", "celu"), "elu"),
+    "hardsigmoid": "logistic",
+    **dict.fromkeys(("hardtanh", "softsign"), "tanh"),
+}
+NORMALISATIONS = {
+    *("batchnorm", "batchnorm1d", "batchnorm2d", "syncbatchnorm", "groupnorm", "layernorm", "rmsnorm"),
+    *("instancenorm", "instancenorm2d", "localresponsenorm"),
+}
+DROPOUTS = {
+    *("dropout", "dropout1d", "dropout2d", "alphadropout", "featurealphadropout", "featuredropout"),
+    "stochasticdepth",
+}
+CONVENIENCES = {"identity", "contiguous", "clone", "detach", "float", "to", "type", "pad", "zeropad2d"}
+FOLDED = NORMALISATIONS | DROPOUTS | CONVENIENCES
+RESHAPINGS = {"flatten", "view", "reshape", "squeeze"}
+SQUASHINGS = {"softmax", "logsoftmax"}
+AVERAGING = {"mean", "sum", "logsumexp", "log", "exp"}
+ADDITIONS = {"add", "iadd"}
+SCALINGS = {"mul", "imul", "truediv", "itruediv", "div", "sub", "isub"}
+WHAT_HEADS_GO_THROUGH = {*FOLDED, *RESHAPINGS, *SQUASHINGS, *AVERAGING, *ADDITIONS, *SCALINGS, "stack"}
+POOLS = {"maxpool2d": "max-pool", "avgpool2d": "avg-pool"}
+ADAPTIVE_POOLS = {"adaptiveavgpool2d", "adaptivemaxpool2d"}
+NOT_NEGATIVE = {"relu", "crelu", "logistic", "softplus"}  # a ReLU of what these give changes nothing
+
+
+@dataclass(eq=False)
+class Draft:
+    """A layer in the making; ``of`` is input, conv, pool, dense or res."""
+
+    of: str
+    name: str  # what the model calls it, for messages
+    sources: tuple[Draft, ...] = ()
+    label: str | None = None
+    units: int | None = None
+    stride: int | None = None
+    kernels: tuple[int, ...] = ()
+    flaws: list[str] = field(default_factory=list)  # why the label is only the nearest one
+
+
+@dataclass(frozen=True)
+class Strand:
+    """What one layer contributes to a tensor, and what has been done to it since."""
+
+    draft: Draft
+    activation: str | None = None
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A tensor of the model: strands side by side along the channels, or averaged heads on their way to the output."""
+
+    strands: tuple[Strand, ...]
+    is_vector: bool = False
+    is_average: bool = False
+    is_squashed: bool = False
+
+    @property
+    def drafts(self) -> tuple[Draft, ...]:
+        return tuple(strand.draft for strand in self.strands)
+
+    @property
+    def is_bare_dense(self) -> bool:
+        """Whether it could be what the model returns: dense layers without an activation."""
+        return all(x.draft.of == "dense" and x.activation is None and not x.negated for x in self.strands)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One node of the graph, whether it was written as a module, a function or a method."""
+
+    key: str  # its name in lower case without underscores
+    shown: str  # as messages say it
+    module: nn.Module | None
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def option(self, name: str, position: int, default: Any = None) -> Any:
+        """An option of a module, or an argument of a function."""
+        if self.module is not None:
+            return getattr(self.module, name, default)
+        if name in self.kwargs:
+            return self.kwargs[name]
+        return self.args[position] if position < len(self.args) else default
+
+
+def key_of(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def pair(value: Any) -> tuple[int, ...]:
+    return tuple(value) if isinstance(value, list | tuple) else (value, value)
+
+
+def total_stride(strides: Iterable[int | None]) -> int:
+    return prod(stride or 1 for stride in strides)
+
+
+def flows_in(arguments: Iterable[Any]) -> Iterator[Flow]:
+    for argument in arguments:
+        if isinstance(argument, Flow):
+            yield argument
+        elif isinstance(argument, list | tuple):
+            yield from flows_in(argument)
+
+
+def names_of(flow: Flow) -> str:
+    return " and ".join(draft.name for draft in flow.drafts)
+
+
+def halves_joined(strands: Iterable[Strand]) -> tuple[Strand, ...]:
+    """CReLU is the ReLU of a layer beside the ReLU of its negative: together they are one strand."""
+    joined: list[Strand] = []
+    for strand in strands:
+        half = Strand(strand.draft, strand.activation, not strand.negated)
+        if strand.activation == "relu" and half in joined:
+            joined[joined.index(half)] = Strand(strand.draft, "crelu")
+        else:
+            joined.append(strand)
+    return tuple(joined)
+
+
+def subsampling(index: Any) -> int | None:
+    """n where the index takes every n-th pixel of every channel of every image; None for any other index."""
+    if not isinstance(index, tuple) or len(index) > 4 or not all(isinstance(x, slice) or x is Ellipsis for x in index):
+        return None
+    slices = [x for x in index if isinstance(x, slice)]
+    if any(x.start not in (None, 0) or x.stop is not None for x in slices):
+        return None
+    steps = {x.step or 1 for x in slices[-2:]}
+    leading = {x.step or 1 for x in slices[:-2]}
+    return steps.pop() if len(steps) == 1 and leading <= {1} and len(slices) >= 2 else None
+
+
+def ways_back(flow: Flow) -> Iterator[tuple[tuple[Draft, ...], tuple[Draft, ...]]]:
+    """Going back from a tensor along a chain of image layers: those passed so far, and what the last of them takes."""
+    passed: list[Draft] = []
+    sources = flow.drafts
+    yield (), sources
+    while len(sources) == 1 and sources[0].of in ("conv", "pool"):
+        passed.append(sources[0])
+        sources = sources[0].sources
+        yield tuple(passed), sources
+
+
+def is_shortcut(drafts: tuple[Draft, ...]) -> bool:
+    return all(draft.of == "pool" or draft.kernels == (1,) for draft in drafts)

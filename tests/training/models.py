@@ -1,0 +1,141 @@
+"""PyTorch models as people write them, for the tests of tracing. Narrow versions keep their shape and cost little."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class BasicBlock(nn.Module):
+    """Two 3x3 convolutions and a shortcut, which is a 1x1 convolution where the shape changes."""
+
+    def __init__(self, entering, units, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(entering, units, 3, stride=stride, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(units)
+        self.relu = nn.ReLU(inplace=True)
+        self.conv2 = nn.Conv2d(units, units, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(units)
+        self.downsample = None
+        if stride != 1 or entering != units:
+            self.downsample = nn.Sequential(nn.Conv2d(entering, units, 1, stride=stride), nn.BatchNorm2d(units))
+
+    def forward(self, x):
+        shortcut = x if self.downsample is None else self.downsample(x)
+        out = self.relu(self.bn1(self.conv1(x)))
+        out = self.bn2(self.conv2(out))
+        out += shortcut
+        return self.relu(out)
+
+
+class Bottleneck(nn.Module):
+    def __init__(self, entering, units, stride):
+        super().__init__()
+        narrow = units // 4
+        self.conv1 = nn.Conv2d(entering, narrow, 1)
+        self.conv2 = nn.Conv2d(narrow, narrow, 3, stride=stride, padding=1)
+        self.conv3 = nn.Conv2d(narrow, units, 1)
+        self.shortcut = nn.Conv2d(entering, units, 1, stride=stride)
+
+    def forward(self, x):
+        out = self.conv3(F.relu(self.conv2(F.relu(self.conv1(x)))))
+        return F.relu(out + self.shortcut(x))
+
+
+class ResNet(nn.Module):
+    def __init__(self, blocks=(2, 2, 2, 2), *, block=BasicBlock, width=64, n_classes=1000):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, width, 7, stride=2, padding=3, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.maxpool = nn.MaxPool2d(3, stride=2, padding=1)
+        stages, entering = [], width
+        for i, n_blocks in enumerate(blocks):
+            units = width * 2**i
+            for j in range(n_blocks):
+                stages.append(block(entering, units, 2 if i and not j else 1))
+                entering = units
+        self.stages = nn.Sequential(*stages)
+        self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
+        self.fc = nn.Linear(entering, n_classes)
+
+    def forward(self, x):
+        x = self.maxpool(F.relu(self.bn1(self.conv1(x))))
+        x = torch.flatten(self.avgpool(self.stages(x)), 1)
+        return self.fc(x)
+
+
+VGG = {
+    11: (64, "M", 128, "M", 256, 256, "M", 512, 512, "M", 512, 512, "M"),
+    13: (64, 64, "M", 128, 128, "M", 256, 256, "M", 512, 512, "M", 512, 512, "M"),
+}
+
+
+def vgg(depth, *, n_classes=1000, dense=4096):
+    layers, entering = [], 3
+    for units in VGG[depth]:
+        if units == "M":
+            layers.append(nn.MaxPool2d(2))
+        else:
+            layers += [nn.Conv2d(entering, units, 3, padding=1), nn.BatchNorm2d(units), nn.ReLU(True)]
+            entering = units
+    head = [
+        *(nn.AdaptiveAvgPool2d((7, 7)), nn.Flatten(), nn.Linear(512 * 49, dense), nn.ReLU(True), nn.Dropout()),
+        *(nn.Linear(dense, dense), nn.ReLU(True), nn.Dropout(), nn.Linear(dense, n_classes)),
+    ]
+    return nn.Sequential(*layers, *head)
+
+
+class DenseNetLike(nn.Module):
+    """Every layer of a block takes all the layers before it; 3x3 convolutions only."""
+
+    def __init__(self, growth=12, n_layers=3):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 16, 3, padding=1)
+        self.block1 = nn.ModuleList([self._layer(16 + i * growth, growth) for i in range(n_layers)])
+        channels = 16 + n_layers * growth
+        self.transition = nn.Sequential(nn.BatchNorm2d(channels), nn.ReLU(), nn.Conv2d(channels, 24, 3, padding=1))
+        self.pool = nn.AvgPool2d(2)
+        self.block2 = nn.ModuleList([self._layer(24 + i * growth, growth) for i in range(n_layers)])
+        self.norm = nn.BatchNorm2d(24 + n_layers * growth)
+        self.classifier = nn.Linear(24 + n_layers * growth, 10)
+
+    @staticmethod
+    def _layer(entering, growth):
+        return nn.Sequential(
+            nn.BatchNorm2d(entering), nn.ReLU(), nn.Conv2d(entering, growth, 3, padding=1), nn.Dropout(0.2)
+        )
+
+    @staticmethod
+    def _dense(block, x):
+        features = [x]
+        for layer in block:
+            features.append(layer(torch.cat(features, 1)))
+        return torch.cat(features, 1)
+
+    def forward(self, x):
+        x = self._dense(self.block1, self.stem(x))
+        x = self._dense(self.block2, self.pool(self.transition(x)))
+        x = F.adaptive_avg_pool2d(F.relu(self.norm(x)), (1, 1))
+        return self.classifier(x.view(x.size(0), -1))
+
+
+class InceptionLike(nn.Module):
+    """Branches of 3x3, 5x5 and 7x7 convolutions side by side, twice; with ``reduce`` also the usual 1x1 and pool."""
+
+    def __init__(self, *, reduce=False):
+        super().__init__()
+        self.reduce = reduce
+        self.stem = nn.Conv2d(3, 32, 7, stride=2, padding=3)
+        self.three = nn.ModuleList([nn.Conv2d(n, 16, 3, padding=1) for n in (32, 56 if reduce else 48)])
+        self.five = nn.ModuleList([nn.Conv2d(n, 16, 5, padding=2) for n in (32, 56 if reduce else 48)])
+        self.seven = nn.ModuleList([nn.Conv2d(n, 16, 7, padding=3) for n in (32, 56 if reduce else 48)])
+        self.one = nn.ModuleList([nn.Conv2d(n, 8, 1) for n in (32, 56)] if reduce else [])
+        self.fc = nn.Linear(56 if reduce else 48, 10)
+
+    def forward(self, x):
+        x = F.max_pool2d(self.stem(x).relu(), 3, stride=2, padding=1)
+        for i in range(2):
+            branches = [F.relu(convolutions[i](x)) for convolutions in (self.three, self.five, self.seven)]
+            if self.reduce:
+                branches.append(self.one[i](F.max_pool2d(x, 3, stride=1, padding=1)))
+            x = torch.cat(branches, dim=1)
+        return F.log_softmax(self.fc(x.mean([2, 3])), dim=1)
