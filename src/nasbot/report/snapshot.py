@@ -1,0 +1,126 @@
+"""One moment of a study, from which every series is made, so that all pictures of a page agree.
+
+snapshot = Snapshot.of(StudyView.read("protein"), name="protein")     # also of a Study, or of a bare History
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from nasbot._typing import Json
+from nasbot.architecture import Architecture
+from nasbot.study import StudyView
+from nasbot.study.settings import Direction
+from nasbot.study.study import POOL
+from nasbot.trial import Failed, History, Trial
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The trials of a study as they are now, and what is needed to show them: the objective's sense and a name."""
+
+    history: History
+    direction: Direction = Direction.MAXIMISE
+    name: str = ""
+    settings: Mapping[str, Json] = field(default_factory=dict)  # of the study; empty for a bare history
+
+    @classmethod
+    def of(cls, source: Source, *, name: str = "") -> Snapshot:
+        """What a study, a view of one or a bare history (values to be maximised) shows now; read once."""
+        if isinstance(source, Snapshot):
+            return source
+        if isinstance(source, History):
+            return cls(source, name=name)
+        return cls(source.history, source.direction, name, source.settings)
+
+    def outward(self, value: float) -> float:
+        """A value of the history in the objective's own sense."""
+        return self.direction.turned(value) + 0.0  # no minus zero
+
+    def value_of(self, trial: Trial) -> float | None:
+        """The trial's value in the objective's own sense, None unless it is completed."""
+        return None if trial.value is None else self.outward(trial.value)
+
+    def is_better(self, value: float, other: float) -> bool:
+        """Whether an outward value beats another."""
+        return self.direction.turned(value) > self.direction.turned(other)
+
+    @property
+    def searcher(self) -> str:
+        """The searcher's name; of a bare history the one that most trials name."""
+        described = self.settings.get("searcher")
+        if isinstance(described, Mapping) and "name" in described:
+            return str(described["name"])
+        names = [str(trial.notes["searcher"]) for trial in self.history if trial.notes.get("searcher", POOL) != POOL]
+        return max(dict.fromkeys(names), key=names.count, default="")
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds on the study's clock at its last record."""
+        times = [when for trial in self.history for when in (trial.started, trial.finished) if when is not None]
+        return max(times, default=0.0)
+
+
+Source: TypeAlias = Snapshot | StudyView | History
+
+
+def cause_of(trial: Trial) -> str:
+    """Why a trial failed; empty for one that did not."""
+    return str(trial.outcome.cause) if isinstance(trial.outcome, Failed) else ""
+
+
+def number_of(notes: Json, *keys: str) -> float | None:
+    """A finite number in nested notes, None where there is none: notes are the searcher's own."""
+    value = notes
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def texts_of(notes: Mapping[str, Json], key: str) -> tuple[str, ...]:
+    """A list of texts in the notes, empty where there is none."""
+    value = notes.get(key)
+    return tuple(str(entry) for entry in value) if isinstance(value, list | tuple) else ()
+
+
+def parent_of(trial: Trial, n_trials: int) -> int | None:
+    """The trial of which this one's network was made, None where the notes name none that came before it."""
+    parents = trial.notes.get("parents")
+    first = parents[0] if isinstance(parents, list | tuple) and parents else None
+    if isinstance(first, bool) or not isinstance(first, int):
+        return None
+    return first if 0 <= first < min(trial.number, n_trials) else None
+
+
+def records_of(history: History) -> tuple[int, ...]:
+    """Trials, in order, that were better than everything before when they came; the first value of all is one."""
+    best = -math.inf
+    records = []
+    for trial in history.completed:
+        if trial.value is not None and trial.value > best:
+            best = trial.value
+            records.append(trial.number)
+    return tuple(records)
+
+
+def plain(record: Any) -> Any:
+    """Any series as data that JSON can carry: records as objects, networks in their file format, NaN as null."""
+    if isinstance(record, Architecture):
+        return record.to_dict()
+    if dataclasses.is_dataclass(record) and not isinstance(record, type):
+        return {entry.name: plain(getattr(record, entry.name)) for entry in dataclasses.fields(record)}
+    if isinstance(record, tuple) and hasattr(record, "_asdict"):
+        return {key: plain(value) for key, value in record._asdict().items()}
+    if isinstance(record, Mapping):
+        return {str(key): plain(value) for key, value in record.items()}
+    if isinstance(record, list | tuple):
+        return [plain(value) for value in record]
+    if isinstance(record, float) and not math.isfinite(record):
+        return None
+    return str(record) if isinstance(record, str) else record
