@@ -128,6 +128,8 @@ def _parquet(path: Path) -> pd.DataFrame:
 
 def _npz(path: Path, target: str) -> tuple[np.ndarray, np.ndarray]:
     try:
+        if not zipfile.is_zipfile(path):
+            raise DataError(f"{path}: not an NPZ file; np.savez(path, X=X, y=y) writes one")
         with np.load(path, allow_pickle=False) as arrays:
             names = list(arrays.files)
             for wanted in ("X", target):
@@ -137,7 +139,7 @@ def _npz(path: Path, target: str) -> tuple[np.ndarray, np.ndarray]:
     except (ValueError, zipfile.BadZipFile, EOFError) as error:
         if isinstance(error, DataError):
             raise
-        if "allow_pickle" in str(error):
+        if "Object arrays" in str(error):
             raise DataError(f"{path}: holds Python objects, which nasbot does not read; save plain arrays") from None
         raise DataError(f"{path}: not an NPZ file: {str(error)[:120]}") from None
     except OSError as error:
