@@ -227,3 +227,33 @@ if __name__ == "__main__":
 
 def _pid(folder: Path, number: int) -> int:
     return int((folder / f"{number}.pid").read_text())
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+
+from nasbot.architecture import initial_pool
+from nasbot.execution import Job, LocalExecutor
+from tests.execution import objectives
+
+with Path(sys.argv[1]).open("a") as ran:
+    ran.write("ran\\n")
+executor = LocalExecutor(1)  # not under if __name__ == "__main__"
+executor.start(objectives.scored)
+executor.submit(Job(0, initial_pool("mlp-reg")[0]))
+print([type(event.outcome).__name__ for event in executor.wait()])
+executor.close()
+"""
+
+
+def test_a_script_without_a_guard_is_run_once(tmp_path):
+    script, ran = tmp_path / "script.py", tmp_path / "ran"
+    script.write_text(SCRIPT)
+    root = Path(__file__).resolve().parents[2]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)])}
+    done = subprocess.run(
+        [sys.executable, str(script), str(ran)], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.stdout == "['Scored']\n", done.stderr
+    assert ran.read_text() == "ran\n"

@@ -11,8 +11,9 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import connection
 from multiprocessing.connection import Connection
@@ -131,7 +132,8 @@ class LocalExecutor:
         arguments = (objective, job, self.limits, self.threads, *theirs)
         process = self._context.Process(target=_child.main, args=arguments, name=f"nasbot-trial-{job.number}")
         try:
-            process.start()
+            with _script_left_alone(arguments[:2]):
+                process.start()
         except BaseException:
             for end in ours:
                 end.close()
@@ -198,6 +200,26 @@ class LocalExecutor:
         deadlines = [worker.deadline for worker in (*self._running.values(), *self._leaving)]
         times = [when for when in (until, *deadlines) if when is not None]
         return max(0.0, min(times) - self.now()) if times else None
+
+
+@contextlib.contextmanager
+def _script_left_alone(sent: tuple[object, ...]) -> Iterator[None]:
+    """Processes started meanwhile do not run the driver's script again, unless something sent to them lives there.
+
+    multiprocessing runs it in every process, so a script whose search is not under ``if __name__ == "__main__"`` would
+    begin to search there too. Where nothing of the script is needed, it is better not looked at.
+    """
+    main = sys.modules.get("__main__")
+    if main is None or b"__main__" in bytes(ForkingPickler.dumps(sent)):
+        yield
+        return
+    hidden = {name: vars(main)[name] for name in ("__spec__", "__file__") if name in vars(main)}
+    try:
+        main.__spec__ = None
+        vars(main).pop("__file__", None)
+        yield
+    finally:
+        vars(main).update(hidden)
 
 
 def _home_of(objective: Objective) -> tuple[str, ...]:
