@@ -213,7 +213,7 @@ def _script_left_alone(sent: tuple[object, ...]) -> Iterator[None]:
     if main is None or b"__main__" in bytes(ForkingPickler.dumps(sent)):
         yield
         return
-    hidden = {name: vars(main)[name] for name in ("__spec__", "__file__") if name in vars(main)}
+    hidden: dict[str, object] = {name: vars(main)[name] for name in ("__spec__", "__file__") if name in vars(main)}
     try:
         main.__spec__ = None
         vars(main).pop("__file__", None)
