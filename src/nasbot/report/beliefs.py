@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbot.report.snapshot import Snapshot, Source, number_of, records_of
-from nasbot.study.settings import Direction
-from nasbot.study.study import POOL
+from nasbot.study.settings import POOL, Direction
 from nasbot.trial import Trial
 
 LEVEL = 0.9  # of the intervals in the notes

@@ -35,7 +35,7 @@ from nasbot.report.embedding import ArchitectureMap, MapPoint, architecture_map
 from nasbot.report.lineage import LedgerRow, Lineage, LineageNode, ModifierLedger, ledger, lineage
 from nasbot.report.snapshot import Snapshot, Source, cause_of, number_of, plain
 from nasbot.study.deciding import DecidingTime
-from nasbot.study.study import POOL
+from nasbot.study.settings import POOL
 from nasbot.trial import Failed, Scored, Trial, TrialState
 
 __all__ = [

@@ -9,14 +9,15 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
-from nasbot.study import StudyView
-from nasbot.study.settings import Direction
-from nasbot.study.study import POOL
+from nasbot.study.settings import POOL, Direction
 from nasbot.trial import Failed, History, Trial
+
+if TYPE_CHECKING:  # at run time it would bring all searchers, and scipy, to the live page
+    from nasbot.study import StudyView
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Snapshot:
         return max(times, default=0.0)
 
 
-Source: TypeAlias = Snapshot | StudyView | History
+Source: TypeAlias = "Snapshot | StudyView | History"
 
 
 def cause_of(trial: Trial) -> str:
