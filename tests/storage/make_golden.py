@@ -7,11 +7,12 @@ of its time wrote, so that a migration is tested against the past and not agains
 """
 
 import json
+import os
 from pathlib import Path
 
 from nasbot.architecture.space import SearchSpace
 from nasbot.searchers import RandomSearch
-from nasbot.storage import SqliteStorage, _schema
+from nasbot.storage import SqliteStorage, _schema, post_request
 from nasbot.study import Study
 from nasbot.testing.storage_conformance import every_kind_of_trial
 from nasbot.trial import Failed, Trial
@@ -32,6 +33,14 @@ def fill(study):
             study.tell(study.ask(), trial.outcome)
 
 
+def request_things(study, path):
+    """From version 2 on: requests that were heeded and refused, and a run that was closed."""
+    post_request(path, "retry", 2)
+    post_request(path, "pause")
+    study.ask()
+    study.close()
+
+
 def as_record(trial: Trial):
     """A trial in words that do not depend on the storage."""
     return {
@@ -49,8 +58,10 @@ def as_record(trial: Trial):
 def make() -> Path:
     path = FOLDER / f"version-{_schema.VERSION}.sqlite"
     assert not path.exists(), f"{path} is released"
+    os.chdir("/")  # the record of a run says where it was driven
     with Study.open(path, RandomSearch(space=SearchSpace("mlp-reg")), seed=5, context={"data": "golden"}) as study:
         fill(study)
+        request_things(study, path)
     reader = SqliteStorage(path, read_only=True)
     record = {"settings": reader.settings(), "trials": [as_record(trial) for trial in reader.history()]}
     reader.close()

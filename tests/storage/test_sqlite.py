@@ -248,7 +248,7 @@ def test_the_file_is_readable_without_nasbot(filled):
     db.close()
     assert [row[:3] for row in rows] == [(0, "completed", 0.75), (1, "waiting", None)]
     assert json.loads(rows[0][3])["kind"] == "mlp-reg"
-    assert (applied, version) == ([(1,)], (1,))
+    assert (applied, version) == ([(1,), (2,)], (2,))
 
 
 def test_a_vocabulary_of_ones_own_is_needed_to_read_it(path):

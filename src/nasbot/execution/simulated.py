@@ -27,6 +27,8 @@ class SimulatedExecutor:
     timeouts after that time; there is no memory to limit. Points that the objective reports arrive at its end.
     """
 
+    is_virtual = True  # waiting costs no time, so nobody outside can ask for anything meanwhile
+
     def __init__(self, slots: int = 1, *, duration: Duration | None = None, limits: Limits | None = None) -> None:
         self.slots = check_slots(slots)
         self.limits = limits or Limits()

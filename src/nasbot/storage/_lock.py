@@ -1,8 +1,11 @@
-"""One driver per study: an operating-system lock on a file beside the study's.
+"""One driver per study: an operating-system lock on a file beside the study's, and the driver's sign of life.
 
 ``flock`` belongs to the open file, so the kernel frees it however the holder dies, SIGKILL included; a lock row with a
 heartbeat would have to guess. The file itself stays: removing it could take the lock away from somebody who has just
 opened it. On network file systems flock needs a lock daemon; where locking is not supported at all, opening fails.
+
+The sign of life is the file's time of change: cheap enough for every second, needs no transaction, and is given even
+while the disk is full.
 """
 
 from __future__ import annotations
@@ -11,40 +14,79 @@ import fcntl
 import json
 import os
 import socket
+import threading
 import time
+import weakref
+from contextlib import suppress
 from pathlib import Path
 
 from nasbot.errors import FileError, StudyError
+from nasbot.storage.records import Presence
 
 MAX_HOLDER_BYTES = 1000
+BEAT_SECONDS = 1.0
+TRIES = 10  # somebody may be looking whether the lock is held, which takes a few microseconds
+SECONDS_BETWEEN_TRIES = 0.02
 
 
 class DriverLock:
     """Held from construction until ``release`` or the end of the process. Raises StudyError naming the holder."""
 
     def __init__(self, study: Path) -> None:
-        self.path = study.with_name(study.name + ".lock")
+        self.path = lock_path(study)
+        self._stopped = threading.Event()
+        self._beating: threading.Thread | None = None
         try:
-            # Not inherited by programs started from here; a fork without exec (os.fork) would share it.
+            # Not inherited by programs started from here; forks without exec let go of it, see below.
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise FileError(f"cannot open {self.path}: {error.strerror}") from None
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = self._holder()
-            os.close(self._file)
-            raise StudyError(f"{study} is being driven by {holder}; a study has one driver at a time") from None
+            is_ours = _locked(self._file)
         except OSError as error:
             os.close(self._file)
             raise FileError(f"cannot lock {self.path}: {error.strerror}") from None
-        self._sign()
+        if not is_ours:
+            holder = self._holder()
+            os.close(self._file)
+            raise StudyError(f"{study} is being driven by {holder}; a study has one driver at a time")
+        self.seen_before = os.fstat(self._file).st_mtime  # the last driver's last sign of life
+        try:
+            self._sign()
+        except OSError as error:  # a full disk
+            os.close(self._file)
+            raise FileError(f"cannot write {self.path}: {error.strerror}") from None
+        _held.add(self)
 
     def release(self) -> None:
         """Let another driver in; harmless when repeated."""
+        self.rest()
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+    def beat(self) -> None:
+        """Give a sign of life now and every second from here on, until ``rest``."""
+        if self._beating is None:
+            self._stopped.clear()
+            self._touch()
+            self._beating = threading.Thread(target=self._keep_beating, name="nasbot-sign-of-life", daemon=True)
+            self._beating.start()
+
+    def rest(self) -> None:
+        """Give no more signs of life."""
+        if self._beating is not None:
+            self._stopped.set()
+            self._beating.join()
+            self._beating = None
+
+    def _keep_beating(self) -> None:
+        while not self._stopped.wait(BEAT_SECONDS):
+            self._touch()
+
+    def _touch(self) -> None:
+        with suppress(OSError):  # a file system that is gone for a while must not end a search
+            os.utime(self._file)
 
     def _sign(self) -> None:
         since = time.strftime("%Y-%m-%d %H:%M:%S")
@@ -60,3 +102,54 @@ class DriverLock:
             return f"process {int(holder['pid'])} on {host} since {str(holder['since'])[:40]}"
         except (ValueError, KeyError, TypeError, OSError, RecursionError):
             return "another process (which has not signed the lock yet)"
+
+    def _forget(self) -> None:
+        """In a forked child: the lock is the parent's, and must end with it."""
+        if self._file >= 0:
+            with suppress(OSError):
+                os.close(self._file)
+            self._file, self._beating = -1, None
+
+
+def lock_path(study: Path) -> Path:
+    """The file beside the study's that its driver holds."""
+    return study.with_name(study.name + ".lock")
+
+
+def presence(study: Path) -> Presence:
+    """Whether a driver holds this study, and its last sign of life; never creates a file."""
+    try:
+        file = os.open(lock_path(study), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return Presence(is_held=False, seen=None)
+    try:
+        seen = os.fstat(file).st_mtime
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # given back at once: the file is closed
+        except OSError:
+            return Presence(is_held=True, seen=seen)
+        return Presence(is_held=False, seen=seen)
+    finally:
+        os.close(file)
+
+
+def _locked(file: int) -> bool:
+    for _ in range(TRIES):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(SECONDS_BETWEEN_TRIES)
+        else:
+            return True
+    return False
+
+
+_held: weakref.WeakSet[DriverLock] = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for lock in list(_held):
+        lock._forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, Vocabulary
 from nasbot.errors import NasbotError, StorageError
+from nasbot.storage.records import Request, Run
 from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point, Scored, Trial, TrialState
 
 COLUMNS = (
@@ -94,6 +95,54 @@ def _point(where: str, position: int, row: Row) -> Point:
     if row[1] != position:
         raise StorageError(f"{where}: point {position} of its curve is missing")
     return Point(row[2], row[3])
+
+
+# -- runs and requests -------------------------------------------------------------------------------------------------
+
+RUN_COLUMNS = "number, state, begun, ended, record, crc"
+REQUEST_COLUMNS = "number, kind, trial, made, made_by, answer, answered, crc"
+
+
+def run_row(run: Run) -> Row:
+    """The run in the order of RUN_COLUMNS."""
+    cells: Row = (run.number, str(run.state), _real(run.begun), _real(run.ended), encoded(run.record))
+    return (*cells, crc(cells))
+
+
+def run_of(row: Row) -> Run:
+    """The run that ``run_row`` wrote."""
+    where = f"run {row[0]}"
+    _check_crc(where, row)
+    try:
+        number, state, begun, ended, record = row[:-1]
+        return Run(number=number, state=state, begun=begun, ended=ended, record=decoded(where, record))
+    except (ValueError, TypeError) as error:
+        raise StorageError(f"{where} is not a run that nasbot wrote: {error}") from None
+
+
+def request_row(request: Request) -> Row:
+    """The request in the order of REQUEST_COLUMNS."""
+    cells: Row = (
+        request.number,
+        str(request.kind),
+        request.trial,
+        _real(request.made),
+        request.by,
+        request.answer,
+        _real(request.answered),
+    )
+    return (*cells, crc(cells))
+
+
+def request_of(row: Row) -> Request:
+    """The request that ``request_row`` wrote."""
+    where = f"request {row[0]}"
+    _check_crc(where, row)
+    try:
+        number, kind, trial, made, by, answer, answered = row[:-1]
+        return Request(number=number, kind=kind, trial=trial, made=made, by=by, answer=answer, answered=answered)
+    except (ValueError, TypeError) as error:
+        raise StorageError(f"{where} is not a request that nasbot wrote: {error}") from None
 
 
 # -- cells -------------------------------------------------------------------------------------------------------------

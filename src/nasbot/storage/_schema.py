@@ -60,22 +60,53 @@ TABLES_1 = (
 ) STRICT, WITHOUT ROWID""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (TABLES_1,)
+# Who drove when, and what others ask of the driver.
+TABLES_2 = (
+    """CREATE TABLE runs (
+    number INTEGER PRIMARY KEY CHECK (number >= 0),
+    state TEXT NOT NULL CHECK (state IN ('running', 'paused', 'stopping', 'ended')),
+    begun REAL NOT NULL,
+    ended REAL,
+    record TEXT NOT NULL,
+    crc INTEGER NOT NULL,
+    CHECK ((state = 'ended') = (ended IS NOT NULL))
+) STRICT""",
+    """CREATE TABLE requests (
+    number INTEGER PRIMARY KEY CHECK (number >= 0),
+    kind TEXT NOT NULL CHECK (kind IN ('pause', 'resume', 'stop', 'stop-now', 'cancel', 'retry')),
+    trial INTEGER CHECK (trial >= 0),
+    made REAL NOT NULL,
+    made_by TEXT NOT NULL,
+    answer TEXT,
+    answered REAL,
+    crc INTEGER NOT NULL,
+    CHECK ((kind IN ('cancel', 'retry')) = (trial IS NOT NULL)),
+    CHECK ((answer IS NULL) = (answered IS NULL))
+) STRICT""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (TABLES_1, TABLES_2)
 VERSION = len(MIGRATIONS)
+WITH_RUNS = 2  # the first version that has the tables of runs and requests
 
 
-def prepare(db: sqlite3.Connection, *, may_write: bool) -> None:
-    """Leave ``db`` with the tables of this version, or raise StorageError; a new file gets them."""
+def prepare(db: sqlite3.Connection, *, may_write: bool) -> int:
+    """Check the tables of ``db`` and return their version; a writer leaves it with those of this version.
+
+    A new file gets its tables. Raises StorageError for anything that is not a study, or one of a newer nasbot.
+    """
     found = _version_of(db)
     if found > VERSION:
         raise StorageError(f"written by a newer nasbot (tables of version {found}; this one reads up to {VERSION})")
-    if found < VERSION:
-        if not may_write:
-            raise StorageError(
-                f"tables of version {found}, this nasbot reads {VERSION}; resume the study to migrate it"
-            )
+    if found == 0 and not may_write:
+        raise StorageError("an empty file: no study was ever begun in it")
+    if found < VERSION and may_write:
+        if found:
+            _check_tables(db, found)
         _migrate(db, found)
-    _check_tables(db)
+        found = VERSION
+    _check_tables(db, found)
+    return found
 
 
 def _version_of(db: sqlite3.Connection) -> int:
@@ -97,7 +128,7 @@ def _migrate(db: sqlite3.Connection, found: int) -> None:
             for statement in MIGRATIONS[step]:
                 db.execute(statement)
             when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            db.execute("INSERT INTO migrations VALUES (?, ?, ?)", (step + 1, when, _nasbot_version()))
+            db.execute("INSERT INTO migrations VALUES (?, ?, ?)", (step + 1, when, nasbot_version()))
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {VERSION}")
         db.execute("COMMIT")
@@ -107,16 +138,19 @@ def _migrate(db: sqlite3.Connection, found: int) -> None:
         raise
 
 
-def _check_tables(db: sqlite3.Connection) -> None:
+def _check_tables(db: sqlite3.Connection, of_version: int) -> None:
     """Exactly our tables, no trigger, view or index of somebody else's making."""
     found = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
-    expected = {statement for step in MIGRATIONS for statement in step if statement.startswith("CREATE")}
+    expected = {sql for step in MIGRATIONS[:of_version] for sql in step if sql.startswith("CREATE")}
     if found != expected:
         n = len(found ^ expected)
-        raise StorageError(f"its tables are not those of a nasbot study of version {VERSION} ({n} definitions differ)")
+        raise StorageError(
+            f"its tables are not those of a nasbot study of version {of_version} ({n} definitions differ)"
+        )
 
 
-def _nasbot_version() -> str:
+def nasbot_version() -> str:
+    """The version of nasbot that is installed."""
     try:
         return version("nasbot")
     except PackageNotFoundError:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from nasbot._typing import Json
+from nasbot.storage.records import Answer, Presence, Request, Run
 from nasbot.trial import History, Trial
 
 
@@ -20,7 +21,8 @@ class Storage(Protocol):
     - Whole: all trials of one call become visible together, to this process and to every reader, or none does.
     - Exact: what is read equals what was written: numbers to the last bit (0 has no sign), networks layer by layer,
       the order of outcomes.
-    - Strict: a trial changes only as ``History.with_trial`` allows; anything else raises StudyError.
+    - Strict: a trial changes only as ``History.with_trial`` allows, a run that has ended never, and there is one run at
+      a time; anything else raises StudyError.
     - One driver: at most one storage writes a study at a time, another is refused with the holder named, and the
       death of the holder frees it. Readers are never refused and never delay the driver.
     - Inert: reading runs no code from what is read, and damage raises StorageError, never a wrong value.
@@ -38,8 +40,24 @@ class Storage(Protocol):
         """Everything recorded so far."""
         ...
 
-    def save(self, *trials: Trial) -> None:
-        """Record these trials, new ones or later states of known ones."""
+    def save(self, *trials: Trial, answers: Sequence[Answer] = ()) -> None:
+        """Record these trials, new ones or later states of known ones, and what was done about requests."""
+        ...
+
+    def runs(self) -> Sequence[Run]:
+        """Every stretch of driving so far, the last one last."""
+        ...
+
+    def save_run(self, run: Run) -> None:
+        """Record a run: the next one, or a later state of the last one."""
+        ...
+
+    def requests(self) -> Sequence[Request]:
+        """What others ask and nobody has answered yet, oldest first; cheap to call often."""
+        ...
+
+    def presence(self) -> Presence:
+        """Whether somebody is driving, and the last sign of life."""
         ...
 
     def close(self) -> None:

@@ -1,15 +1,20 @@
 """A study in one SQLite file, with write-ahead log and synchronous=FULL: acknowledged means that the disk has it.
 
 The driver holds a lock beside the file (``_lock``) and keeps the history in memory, since nobody else can change it.
-Readers take no lock and may be many; each reading is one transaction, so they see a state that the study was in.
+Readers take no lock and may be many; each reading is one transaction, so they see a state that the study was in. What
+others ask of the driver is the one thing that others write, a row at a time (``post_request``).
 """
 
 from __future__ import annotations
 
+import getpass
 import os
+import socket
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
@@ -18,9 +23,25 @@ from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
 from nasbot.errors import FileError, NasbotError, StorageError, StudyError
 from nasbot.storage import _schema
-from nasbot.storage._lock import DriverLock
-from nasbot.storage._rows import COLUMNS, Row, crc, decoded, encoded, point_rows, trial_of, trial_row
-from nasbot.storage.memory import following
+from nasbot.storage._lock import DriverLock, presence
+from nasbot.storage._rows import (
+    COLUMNS,
+    REQUEST_COLUMNS,
+    RUN_COLUMNS,
+    Row,
+    crc,
+    decoded,
+    encoded,
+    point_rows,
+    request_of,
+    request_row,
+    run_of,
+    run_row,
+    trial_of,
+    trial_row,
+)
+from nasbot.storage.memory import following, with_run
+from nasbot.storage.records import Answer, Presence, Request, RequestKind, Run, RunState
 from nasbot.trial import History, Trial, plain_json
 
 BUSY_SECONDS = 10.0
@@ -39,7 +60,11 @@ class SqliteStorage:
         self.path = Path(path)
         self.read_only = read_only
         self._vocabulary = vocabulary
-        self._history: History | None = None  # the driver's copy
+        self._history: History | None = None  # the driver's copy, and so are the runs
+        self._runs: tuple[Run, ...] | None = None
+        self._asked_at: int | None = None  # version of the data when requests were last looked for
+        self._version = _schema.VERSION
+        self._begun = False  # whether there is a study in the file, once that is known
         self._lock: DriverLock | None = None
         self._db: sqlite3.Connection | None = None
         self._known: dict[int, tuple[Row, tuple[Row, ...], Trial]] = {}
@@ -49,9 +74,11 @@ class SqliteStorage:
         try:
             with self._explained():
                 self._db = self._connected()
-                _schema.prepare(self._db, may_write=not read_only)
+                self._version = _schema.prepare(self._db, may_write=not read_only)
                 if not read_only:
                     self._history = self._read_history()
+                    self._runs = self._read_runs()
+                    self._bury()
         except BaseException:
             self.close()
             raise
@@ -88,13 +115,56 @@ class SqliteStorage:
         with self._explained():
             return self._read_history()
 
-    def save(self, *trials: Trial) -> None:
-        """Record these trials, all or none; on disk when this returns."""
-        if self.settings() is None:
-            raise StudyError(f"{self.path}: the study does not exist yet: create it first")
+    def save(self, *trials: Trial, answers: Sequence[Answer] = ()) -> None:
+        """Record these trials and answers, all or none; on disk when this returns."""
+        self._check_begun()
         with self._transaction() as db:
             after = self._write(db, self.history(), trials)
+            for answer in answers:
+                _answer(db, answer)
         self._history = after
+
+    def runs(self) -> Sequence[Run]:
+        """Every stretch of driving so far; none in a file of the first version, which did not record them."""
+        self._open_db()
+        if self._runs is not None:
+            return self._runs
+        with self._explained():
+            return self._read_runs()
+
+    def save_run(self, run: Run) -> None:
+        """Record the next run, or a later state of the last one. While one is open, signs of life are given."""
+        self._check_begun()
+        after = with_run(self.runs(), run)
+        marks = ", ".join("?" * (RUN_COLUMNS.count(",") + 1))
+        with self._transaction() as db:
+            db.execute(f"INSERT OR REPLACE INTO runs ({RUN_COLUMNS}) VALUES ({marks})", run_row(run))
+        self._runs = after
+        if self._lock is not None:
+            if run.state is RunState.ENDED:
+                self._lock.rest()
+            else:
+                self._lock.beat()
+
+    def requests(self) -> Sequence[Request]:
+        """What others ask and nobody has answered yet; the table is read only if somebody has written since."""
+        db = self._open_db()
+        if self._version < _schema.WITH_RUNS:
+            return ()
+        with self._explained():
+            if not self.read_only:
+                written = db.execute("PRAGMA data_version").fetchone()[0]  # counts the commits of others
+                if written == self._asked_at:
+                    return ()
+            sql = f"SELECT {REQUEST_COLUMNS} FROM requests WHERE answer IS NULL ORDER BY number"
+            found = tuple(request_of(row) for row in db.execute(sql).fetchall())
+        if not self.read_only and not found:
+            self._asked_at = written
+        return found
+
+    def presence(self) -> Presence:
+        """Whether somebody is driving, and the last sign of life."""
+        return presence(self.path)
 
     def close(self) -> None:
         """Let go of the file and of the driver's place."""
@@ -124,6 +194,15 @@ class SqliteStorage:
             return History(trials)
         except StudyError as error:
             raise StorageError(f"trials are missing: {error}") from None
+
+    def _read_runs(self) -> tuple[Run, ...]:
+        if self._version < _schema.WITH_RUNS:
+            return ()
+        rows = self._open_db().execute(f"SELECT {RUN_COLUMNS} FROM runs ORDER BY number").fetchall()
+        runs = tuple(run_of(row) for row in rows)
+        if [run.number for run in runs] != list(range(len(runs))):
+            raise StorageError("records of runs are missing")
+        return runs
 
     def _trial(self, row: Row, curve: tuple[Row, ...]) -> Trial:
         """A reader polls; what has not changed since is not read again."""
@@ -156,6 +235,18 @@ class SqliteStorage:
             db.executemany("INSERT INTO points VALUES (?, ?, ?, ?, ?)", rows)
         return after
 
+    def _bury(self) -> None:
+        """The last driver died without a word: its run ended with its last sign of life."""
+        last = self._runs[-1] if self._runs else None
+        if last is not None and last.state is not RunState.ENDED and self._lock is not None:
+            self.save_run(last.over("died", at=max(last.begun, self._lock.seen_before)))
+
+    def _check_begun(self) -> None:
+        if self._begun or self.settings() is not None:
+            self._begun = True
+            return
+        raise StudyError(f"{self.path}: the study does not exist yet: create it first")
+
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         if self.read_only:
@@ -174,12 +265,7 @@ class SqliteStorage:
     # -- the file ------------------------------------------------------------------------------------------------------
 
     def _connected(self) -> sqlite3.Connection:
-        mode = _reading_mode(self.path) if self.read_only else "mode=rwc"
-        address = f"file:{quote(str(self.path.absolute()))}?{mode}"
-        db = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
-        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES)
-        db.execute("PRAGMA trusted_schema = OFF")  # a view or trigger in a file from elsewhere may not call functions
-        db.execute("PRAGMA cell_size_check = ON")
+        db = connected(self.path, _reading_mode(self.path) if self.read_only else "mode=rwc")
         if not self.read_only:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
@@ -193,17 +279,71 @@ class SqliteStorage:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """SQLite's errors as ours, every one with the file's name."""
-        try:
+        with explained(self.path):
             yield
-        except sqlite3.OperationalError as error:
-            raise FileError(f"{self.path}: {error}") from None
-        except (sqlite3.Error, OverflowError, UnicodeError) as error:
-            raise StorageError(f"{self.path}: {error}") from None
-        except NasbotError as error:
-            if not str(error).startswith(str(self.path)):
-                error.args = (f"{self.path}: {error}",)
-            raise
+
+
+# -- requests from outside ---------------------------------------------------------------------------------------------
+
+
+def post_request(path: str | Path, kind: RequestKind | str, trial: int | None = None) -> Request:
+    """Ask something of whoever drives this study, now or next; returns when the disk has it."""
+    file = Path(path)
+    _check_file(file, must_exist=True)
+    with explained(file), closing(connected(file, "mode=rw")) as db:
+        if _schema.prepare(db, may_write=False) < _schema.WITH_RUNS:
+            raise StorageError("its tables are of version 1, which knows no requests; resume the study to migrate it")
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("BEGIN IMMEDIATE")
+        number = db.execute("SELECT coalesce(max(number) + 1, 0) FROM requests").fetchone()[0]
+        request = Request(number=number, kind=RequestKind(kind), trial=trial, made=time.time(), by=_who())
+        marks = ", ".join("?" * (REQUEST_COLUMNS.count(",") + 1))
+        db.execute(f"INSERT INTO requests ({REQUEST_COLUMNS}) VALUES ({marks})", request_row(request))
+        db.execute("COMMIT")
+    return request
+
+
+def _answer(db: sqlite3.Connection, answer: Answer) -> None:
+    row = request_row(replace(answer.request, answer=answer.text, answered=time.time()))
+    sql = "UPDATE requests SET answer = ?, answered = ?, crc = ? WHERE number = ?"
+    db.execute(sql, (*row[-3:], answer.request.number))
+
+
+def _who() -> str:
+    """For people; nothing depends on it."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container without a name for its user
+        user = str(os.getuid())
+    return f"{user} on {socket.gethostname()}, process {os.getpid()}"
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def connected(path: Path, mode: str) -> sqlite3.Connection:
+    """A connection that trusts nothing in the file."""
+    address = f"file:{quote(str(path.absolute()))}?{mode}"
+    db = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES)
+    db.execute("PRAGMA trusted_schema = OFF")  # a view or trigger in a file from elsewhere may not call functions
+    db.execute("PRAGMA cell_size_check = ON")
+    return db
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """SQLite's errors as ours, every one with the file's name."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise FileError(f"{path}: {error}") from None
+    except (sqlite3.Error, OverflowError, UnicodeError) as error:
+        raise StorageError(f"{path}: {error}") from None
+    except NasbotError as error:
+        if not str(error).startswith(str(path)):
+            error.args = (f"{path}: {error}",)
+        raise
 
 
 def _check_file(path: Path, *, must_exist: bool) -> None:

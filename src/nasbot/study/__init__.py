@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from nasbot.study.deciding import DecidingTime
     from nasbot.study.optimise import maximise, minimise
     from nasbot.study.places import study_path
+    from nasbot.study.requests import ask_study
     from nasbot.study.settings import Direction
+    from nasbot.study.status import StudyState, StudyStatus, status_of
     from nasbot.study.study import Study, StudyView
 
 _LATER = {
@@ -20,9 +22,13 @@ _LATER = {
     "DecidingTime": "deciding",
     "Direction": "settings",
     "Study": "study",
+    "StudyState": "status",
+    "StudyStatus": "status",
     "StudyView": "study",
+    "ask_study": "requests",
     "maximise": "optimise",
     "minimise": "optimise",
+    "status_of": "status",
     "study_path": "places",
 }
 
@@ -39,4 +45,17 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_LATER})
 
 
-__all__ = ["Budget", "DecidingTime", "Direction", "Study", "StudyView", "maximise", "minimise", "study_path"]
+__all__ = [
+    "Budget",
+    "DecidingTime",
+    "Direction",
+    "Study",
+    "StudyState",
+    "StudyStatus",
+    "StudyView",
+    "ask_study",
+    "maximise",
+    "minimise",
+    "status_of",
+    "study_path",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from nasbot.errors import ExhaustedError, FailingError, OptionError, StudyError
 from nasbot.execution import Event, Executor, Finished, Job, Reported
+from nasbot.execution.interruption import allowed
+from nasbot.storage import Request, RequestKind, RunState
 from nasbot.study.budget import Budget
 from nasbot.trial import Cancelled, Failed, FailureCause, Point, Scored, Trial, TrialState
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
 OnChange = Callable[[Trial], None]
 RETRIES_IF_KILLED = 1  # somebody ended its process, which says nothing about the network
+HEED_SECONDS = 0.5  # how long a request from outside may wait while trials run
 
 
 class Loop:
@@ -46,13 +50,21 @@ class Loop:
         self._running: set[int] = set()
         self._elsewhere = {t.number for t in study.history.pending if t.state is TrialState.RUNNING}  # asked by hand
         self._failures: list[Failed] = []  # since the last success
+        self._is_paused = self._rests_now = self._ends_now = False
+        self.is_stopping = False  # because somebody asked for it
+        self._cancelling: dict[int, Request] = {}  # asked to end, and the end has not come yet
 
     def run(self) -> None:
         """Until the budget is spent and nothing runs. However it ends, no trial is left running."""
         try:
             while True:
+                self._heed()
+                if self._rests():
+                    with allowed():
+                        time.sleep(HEED_SECONDS)
+                    continue
                 self._fill()
-                if not self._running or self._is_overtime():
+                if not self._running or self._is_overtime() or self._ends_now:
                     break
                 self._take(self._executor.wait(self._patience()))
         finally:
@@ -77,7 +89,9 @@ class Loop:
     def _may_begin(self) -> bool:
         unspent = (TrialState.WAITING, TrialState.CANCELLED)
         n = sum(trial.state not in unspent for trial in self._study.history)
-        return not self._is_failing() and not self._budget.is_spent(trials=n, seconds=self._study.elapsed())
+        if self._is_paused or self.is_stopping or self._is_failing():
+            return False
+        return not self._budget.is_spent(trials=n, seconds=self._study.elapsed())
 
     # -- taking what comes ---------------------------------------------------------------------------------------------
 
@@ -98,10 +112,13 @@ class Loop:
 
     def _finish(self, event: Finished) -> None:
         self._running.discard(event.number)
+        request = self._cancelling.pop(event.number, None)
         if self._deserves_retry(event):
             self._tell(self._study.requeue(event.number, interrupted=False))
-            return
+            return  # if it was to be cancelled, that is asked again and meets a trial that waits
         trial = self._study.finish(event.number, event.outcome, at=event.at)
+        if request is not None:
+            self._study.answer(request, f"trial {trial.number} is {trial.state}")
         if isinstance(event.outcome, Failed):
             self._failures.append(event.outcome)
         elif isinstance(event.outcome, Scored):
@@ -113,19 +130,78 @@ class Loop:
         was_killed = isinstance(event.outcome, Failed) and event.outcome.cause is FailureCause.KILLED
         return was_killed and trial.attempts - trial.interruptions <= RETRIES_IF_KILLED
 
+    # -- requests from outside -----------------------------------------------------------------------------------------
+
+    def _heed(self) -> None:
+        for request in self._study.requests():
+            if request.number not in {asked.number for asked in self._cancelling.values()}:
+                self._heed_one(request)
+
+    def _heed_one(self, request: Request) -> None:
+        match request.kind:
+            case RequestKind.CANCEL if request.trial in self._running:
+                self._cancel(request, request.trial)
+            case RequestKind.CANCEL | RequestKind.RETRY:
+                try:
+                    self._tell(self._study.heed(request))
+                except StudyError as error:
+                    self._study.answer(request, f"refused: {error}")
+            case _:
+                self._turn(request)
+
+    def _turn(self, request: Request) -> None:
+        """Pause, resume or stop."""
+        state = RunState.RUNNING
+        if request.kind in (RequestKind.STOP, RequestKind.STOP_NOW):
+            self.is_stopping, state = True, RunState.STOPPING
+        elif self.is_stopping:
+            self._study.answer(request, "refused: the run is stopping")
+            return
+        elif request.kind is RequestKind.PAUSE:
+            state = RunState.PAUSED
+        self._is_paused = state is RunState.PAUSED
+        self._study.note_run(state)
+        self._study.answer(request, str(state))
+        self._ends_now |= request.kind is RequestKind.STOP_NOW
+
+    def _cancel(self, request: Request, number: int) -> None:
+        try:
+            self._executor.cancel(number)
+        except StudyError as error:
+            self._study.answer(request, f"refused: {error}")
+        else:
+            self._cancelling[number] = request
+
+    def _rests(self) -> bool:
+        """Whether the run is paused and nothing runs any more; the study's clock stands still then."""
+        rests = self._is_paused and not self._running
+        if rests and not self._rests_now:
+            self._study.hold_clock()
+        elif self._rests_now and not rests:
+            self._study.release_clock(self._executor.now)
+        self._rests_now = rests
+        return rests
+
     # -- ending --------------------------------------------------------------------------------------------------------
 
     def _is_failing(self) -> bool:
         return self._max_failures is not None and len(self._failures) >= self._max_failures
 
     def _patience(self) -> float | None:
-        """Until overtime ends, where there is such a moment."""
+        """How long to wait for an event: until overtime ends, and no longer than a request may wait."""
+        left = self._time_left()
+        if not self._study.can_be_asked or getattr(self._executor, "is_virtual", False):
+            return left
+        return HEED_SECONDS if left is None else min(left, HEED_SECONDS)
+
+    def _time_left(self) -> float | None:
+        """Until overtime ends, None where there is no such moment."""
         if self._overtime is None or self._budget.seconds is None:
             return None
         return max(0.0, self._budget.seconds + self._overtime - self._study.elapsed())
 
     def _is_overtime(self) -> bool:
-        return self._patience() == 0.0
+        return self._time_left() == 0.0
 
     def _abandon(self) -> None:
         """Stop what still runs. What has just ended is recorded, the rest waits for the next run."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypedDict, TypeVar, Unpack
@@ -28,17 +29,23 @@ from nasbot.execution.evaluation import as_number
 from nasbot.execution.interruption import Interrupted, allowed, leaving_on_signals, shielded
 from nasbot.searchers.base import Explains, Proposal, Searcher
 from nasbot.searchers.effect import Effect, Effects
-from nasbot.storage import MemoryStorage, SqliteStorage, Storage
+from nasbot.storage import Answer, MemoryStorage, Request, Run, RunState, SqliteStorage, Storage
 from nasbot.study.budget import Budget
 from nasbot.study.deciding import DecidingTime
-from nasbot.study.farewell import farewell
+from nasbot.study.farewell import THE_SAME_CALL, farewell
 from nasbot.study.loop import Loop, OnChange
 from nasbot.study.places import study_path
+from nasbot.study.requests import RETRY, changed_trial
+from nasbot.study.runs import command_line, new_run
 from nasbot.study.settings import POOL as POOL  # its place for whoever imports it from here
 from nasbot.study.settings import Direction, check_same, study_settings
+from nasbot.study.status import StudyStatus, status_of
 from nasbot.trial import History, Outcome, Point, Scored, Trial, TrialState
 
 AnyEffect = TypeVar("AnyEffect", Effect, Effects)
+
+NOT_PROPOSED = (POOL, RETRY)
+VOID = "void: the run it was meant for had ended"
 
 
 class StudyView:
@@ -89,6 +96,15 @@ class StudyView:
         """A value of the history in the objective's own sense."""
         return self.direction.turned(value)
 
+    def status(self) -> StudyStatus:
+        """Whether somebody drives the study, who, since when, and how to go on where nobody does."""
+        return status_of(self._storage)
+
+    @property
+    def runs(self) -> Sequence[Run]:
+        """Every stretch of driving so far, the last one last."""
+        return self._storage.runs()
+
     # -- beliefs -------------------------------------------------------------------------------------------------------
 
     @property
@@ -122,7 +138,7 @@ class StudyView:
         """Every trial that was proposed, with the proposal that its history gives now: they should agree."""
         history = self.history
         for trial in history:
-            if trial.notes.get("searcher") != POOL:
+            if trial.notes.get("searcher") not in NOT_PROPOSED:
                 yield trial, self._propose(history.at_proposal(trial.number))
 
     def _propose(self, history: History) -> Proposal:
@@ -203,6 +219,8 @@ class Study(StudyView):
         self._seconds_before = _latest(self.history)
         self._now: Callable[[], float] | None = None
         self._origin = 0.0
+        self._run: Run | None = None  # the one that is open
+        self._is_by_hand = False
         self._requeue_all(interrupted=True)
 
     @classmethod
@@ -226,6 +244,11 @@ class Study(StudyView):
         """The next trial to evaluate, recorded as running: one that waits, else a new proposal."""
         if self._now is None:
             self._start_clock(time.monotonic)
+        if self._run is None:
+            self.begin_run("by hand")
+            self._is_by_hand = True
+        if self._is_by_hand:
+            self._heed_by_hand()
         waiting = next((t for t in self.history.pending if t.state is TrialState.WAITING), None)
         trial = (waiting or self._proposed()).begun(self.elapsed())
         self._storage.save(trial)
@@ -280,9 +303,12 @@ class Study(StudyView):
             try:
                 chosen.start(objective)
                 self._start_clock(chosen.now)
-                Loop(self, chosen, total, max_consecutive_failures, overtime, on_change).run()
+                loop = Loop(self, chosen, total, max_consecutive_failures, overtime, on_change)
+                self.begin_run(type(chosen).__name__, workers=chosen.slots, budget=total)
+                self._drive(loop)
             except Interrupted as stop:
-                raise Interrupted(farewell(self, stop), signal_number=stop.signal) from None
+                resume = command_line() or THE_SAME_CALL
+                raise Interrupted(farewell(self, stop, resume=resume), signal_number=stop.signal) from None
             finally:
                 self._stop_clock()
                 if executor is None:
@@ -293,7 +319,94 @@ class Study(StudyView):
         """Seconds that the study has been driven, over all its runs; what passed after the last record is forgotten."""
         return self._seconds_before if self._now is None else self._seconds_before + self._now() - self._origin
 
+    def close(self) -> None:
+        """Let go of the study's file; whoever opens it next may drive it."""
+        if self._run is not None:
+            with suppress(NasbotError):  # a full disk must not keep anybody from leaving
+                self.end_run("closed")
+        super().close()
+
+    # -- runs ----------------------------------------------------------------------------------------------------------
+
+    def begin_run(self, executor: str, *, workers: int | None = None, budget: Budget | None = None) -> None:
+        """Record that driving begins, for whoever looks from outside; what was asked of earlier runs is void."""
+        self.end_run("closed")
+        self._is_by_hand = False
+        run = new_run(len(self._storage.runs()), executor=executor, workers=workers, budget=budget)
+        self._storage.save_run(run)
+        self._run = run
+        void = [Answer(request, VOID) for request in self.requests() if not request.kind.names_trial]
+        if void:
+            self._storage.save(answers=void)
+
+    def _drive(self, loop: Loop) -> None:
+        """To the end, and record how it ended."""
+        try:
+            loop.run()
+        except BaseException as error:
+            with suppress(NasbotError):  # the error to be told is the first one
+                self.end_run(_ending(error))
+            raise
+        self.end_run("stopped" if loop.is_stopping else "finished")
+
+    def note_run(self, state: RunState) -> None:
+        """Record that the open run is now paused, stopping or running."""
+        if self._run is not None and self._run.state is not state:
+            run = self._run.now(state)
+            self._storage.save_run(run)
+            self._run = run
+
+    def end_run(self, ending: str) -> None:
+        """Record that driving ends, and how; nothing where it has."""
+        if self._run is not None:
+            run, self._run = self._run, None
+            self._storage.save_run(run.over(ending, at=max(time.time(), run.begun)))
+
+    # -- requests from outside -----------------------------------------------------------------------------------------
+
+    def requests(self) -> Sequence[Request]:
+        """What others ask of this study, oldest first; ``answer`` or ``heed`` closes one."""
+        return self._storage.requests()
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether there is a file through which others can ask."""
+        return not isinstance(self._storage, MemoryStorage)
+
+    def answer(self, request: Request, text: str) -> None:
+        """Record what became of a request."""
+        self._storage.save(answers=[Answer(request, text)])
+
+    def heed(self, request: Request) -> Trial:
+        """Cancel the trial that is asked for and does not run, or try one again. StudyError where that cannot be."""
+        if request.trial is None:
+            raise StudyError(f"{request.kind} is not about a trial")
+        changed, text = changed_trial(self.history, request.kind, request.trial, at=self.elapsed())
+        self._storage.save(changed, answers=[Answer(request, text)])
+        return changed
+
+    def _heed_by_hand(self) -> None:
+        for request in self.requests():
+            trial = request.trial
+            if trial is None:
+                self.answer(request, "refused: the study is driven by hand, by ask and tell")
+            elif trial < len(self.history) and self.history[trial].state is TrialState.RUNNING:
+                self.answer(request, f"refused: trial {trial} was asked for by hand and is being evaluated")
+            else:
+                try:
+                    self.heed(request)
+                except StudyError as error:
+                    self.answer(request, f"refused: {error}")
+
     # -- for the loop --------------------------------------------------------------------------------------------------
+
+    def hold_clock(self) -> None:
+        """Stop counting seconds, while nothing runs."""
+        self._seconds_before, self._now = self.elapsed(), None
+
+    def release_clock(self, now: Callable[[], float]) -> None:
+        """Go on counting from where ``hold_clock`` stopped."""
+        self._now, self._origin = now, now()
 
     def finish(self, number: int, outcome: Outcome, *, at: float) -> Trial:
         """Record the outcome of a running trial that ended at ``at`` on the executor's clock."""
@@ -368,6 +481,13 @@ class Study(StudyView):
 
     def _on_study_clock(self, at: float) -> float:
         return self._seconds_before + at - self._origin
+
+
+def _ending(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    first = next((line for line in str(error).splitlines() if line), "")
+    return f"failed: {type(error).__name__}: {first[:300]}"
 
 
 def _executor(workers: int, limits: Limits) -> Executor:

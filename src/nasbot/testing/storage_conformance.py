@@ -14,6 +14,7 @@ from nasbot._typing import Json
 from nasbot.architecture import initial_pool
 from nasbot.errors import NasbotError, StudyError
 from nasbot.storage.base import Storage
+from nasbot.storage.records import Run, RunState
 from nasbot.trial import Cancelled, Failed, FailureCause, History, Outcome, Point, Scored, Trial
 
 SETTINGS: dict[str, Json] = {
@@ -131,6 +132,42 @@ class StorageConformance:
         storage = self.reopened(storage)
         assert storage.history()[0] == trial
         assert trial.attempts == 2
+        storage.close()
+
+    # -- runs ----------------------------------------------------------------------------------------------------------
+
+    def test_runs_come_back_exactly(self) -> None:
+        storage = self.make_storage()
+        storage.create(SETTINGS)
+        assert list(storage.runs()) == []
+        first = Run(number=0, begun=1.5, record={"pid": 7, "host": "☃", "workers": 2, "budget": {"trials": 3}})
+        second = Run(number=1, begun=3.25, record={"command": "nasbot run 'a b.csv'"})
+        written = [first.over("finished", at=2.5), second.over("closed", at=9.0)]
+        for state in (first, first.now(RunState.PAUSED), written[0], second, written[1]):
+            storage.save_run(state)
+        assert list(storage.runs()) == written
+        storage = self.reopened(storage)
+        assert list(storage.runs()) == written
+        storage.close()
+
+    def test_one_run_at_a_time(self) -> None:
+        storage = self.make_storage()
+        expect(StudyError, lambda: storage.save_run(Run(number=0, begun=1.0)))
+        storage.create(SETTINGS)
+        expect(StudyError, lambda: storage.save_run(Run(number=1, begun=1.0)))
+        open_run = Run(number=0, begun=1.0)
+        storage.save_run(open_run)
+        expect(StudyError, lambda: storage.save_run(Run(number=1, begun=2.0)))
+        storage.save_run(open_run.over("stopped", at=2.0))
+        expect(StudyError, lambda: storage.save_run(open_run))
+        assert [run.ending for run in storage.runs()] == ["stopped"]
+        storage.close()
+
+    def test_nobody_has_asked_for_anything(self) -> None:
+        storage = self.make_storage()
+        storage.create(SETTINGS)
+        assert list(storage.requests()) == []
+        assert storage.presence().is_held
         storage.close()
 
     # -- strictness ----------------------------------------------------------------------------------------------------
