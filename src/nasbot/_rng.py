@@ -23,6 +23,8 @@ class Role(IntEnum):
     DURATION = 2  # how long it takes on a simulated clock
     EXPERIMENT = 3  # benchmarks and figures
     SPLIT = 4  # which rows are for training, validation and test
+    WEIGHTS = 5  # what a network's weights begin as
+    BATCHES = 6  # the order in which training shows the samples
 
 
 def stream(seed: int, trial: int, role: Role) -> np.random.Generator:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Rule = Callable[[Architecture], Iterable[Violation]]
 
 MAX_NAME_LENGTH = 40
+POOLINGS = ("", "max", "average")
 
 
 class Role(StrEnum):
@@ -61,6 +62,11 @@ class Label:
     n_convolutions: int = 1
     width_factor: int = 1  # channels really leaving per unit (crelu 2); masses count units, as the paper does
     joins_skips: bool = False  # a skip to a smaller image goes through layers of this label (App. B.2: avg-pool)
+    # What nasbot.training builds of it; docs/explanation/training.md says how these meet.
+    activation: str = ""  # applied to what the weights give, by its name in nasbot.training.activations; "": nothing
+    pooling: str = ""  # max or average, over windows as wide as the label shrinks
+    batch_norm: bool | None = None  # between weights and activation; None: where there is a kernel_size
+    dropout: float = 0.0  # the share of channels left out at each training step
 
     def __post_init__(self) -> None:
         if not self.name or len(self.name) > MAX_NAME_LENGTH or not self.name.isprintable():
@@ -73,10 +79,21 @@ class Label:
             value = getattr(self, field)
             if value is not None and (type(value) is not int or value < 1):
                 raise VocabularyError(f"label {self.name}: {field} must be a whole number >= 1, got {value!r}")
+        if self.pooling not in POOLINGS:
+            raise VocabularyError(
+                f"label {self.name}: pooling must be {' or '.join(POOLINGS[1:])}, got {self.pooling!r}"
+            )
+        if not 0 <= self.dropout < 1:
+            raise VocabularyError(f"label {self.name}: dropout must be at least 0 and below 1, got {self.dropout}")
         for field in ("mass_factor", "fixed_mass"):
             value = getattr(self, field)
             if value is not None and not 0 <= value < float("inf"):
                 raise VocabularyError(f"label {self.name}: {field} must be a finite number >= 0, got {value}")
+
+    @property
+    def normalises(self) -> bool:
+        """Whether batch normalisation stands behind its weights."""
+        return self.kernel_size is not None if self.batch_norm is None else self.batch_norm
 
     @property
     def refuses_images(self) -> bool:

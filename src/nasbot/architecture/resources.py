@@ -9,6 +9,8 @@ convolution    label with ``kernel_size`` k: c_in * c_out * k * k weights and no
                ``n_convolutions`` is 2 (res) the first has the stride and the second goes from c_out to c_out; the
                shortcut, identity or padded with zeros, has no parameters
 dense          label with units and without ``kernel_size``: (c_in + 1) * units, the 1 being the bias
+               Batch normalisation stands where ``Label.normalises`` says: convolutions have it by default, dense
+               layers not
 decision       dense to ``n_outputs``, with bias
 pool and rest  nothing to learn; as many channels leave as enter
 
@@ -122,11 +124,13 @@ def _layer_resources(
     gathered = _gathered(label, entering)
     copied = prod(gathered) * BYTES_PER_NUMBER if [gathered] != entering else 0
     if label.role is Role.DECISION:
-        part = _dense(gathered, n_outputs, 1)
+        part = _dense(gathered, n_outputs, 1, normalises=False)
     elif label.kernel_size is not None:
         part = _convolutions(label, gathered, units or gathered[0], stride or label.shrinks)
     elif units is not None:
-        part = _dense(_shrunk(gathered, stride or label.shrinks), units, label.width_factor)
+        part = _dense(
+            _shrunk(gathered, stride or label.shrinks), units, label.width_factor, normalises=label.normalises
+        )
     else:
         part = _pool(_shrunk(gathered, stride or label.shrinks))
     return part._replace(activation_bytes=part.activation_bytes + copied) if copied else part
@@ -154,19 +158,19 @@ def _convolutions(label: Label, gathered: Shape, units: int, stride: int) -> Lay
     kept = label.n_convolutions * units * n_pixels + (label.n_convolutions - 1 + label.width_factor) * units * n_pixels
     return LayerResources(
         (label.width_factor * units, *pixels),
-        weights + 2 * units * label.n_convolutions,
+        weights + (2 * units * label.n_convolutions if label.normalises else 0),
         2 * weights * n_pixels,
         kept * BYTES_PER_NUMBER,
     )
 
 
-def _dense(gathered: Shape, units: int, width_factor: int) -> LayerResources:
-    """At every pixel, for a label that emits images and has no kernel."""
+def _dense(gathered: Shape, units: int, width_factor: int, *, normalises: bool) -> LayerResources:
+    """At every pixel, for a label that emits images and has no kernel; normalisation keeps one number more of each."""
     channels, *pixels = gathered
-    kept = (1 + width_factor) * units * prod(pixels)
+    kept = (1 + normalises + width_factor) * units * prod(pixels)
     return LayerResources(
         (width_factor * units, *pixels),
-        (channels + 1) * units,
+        (channels + 1 + 2 * normalises) * units,
         2 * channels * units * prod(pixels),
         kept * BYTES_PER_NUMBER,
     )

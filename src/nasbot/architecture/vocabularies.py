@@ -11,6 +11,7 @@ from nasbot.errors import VocabularyError
 
 RECTIFIERS = ("relu", "crelu", "leaky-relu", "softplus", "elu")
 SIGMOIDS = ("logistic", "tanh")
+DECISIONS = {"linear": "", "softmax": "softmax"}  # decision labels, and what they do to their sums
 KERNEL_SIZES = (3, 5, 7)
 CONVOLUTIONS = {k: f"conv{k}" for k in KERNEL_SIZES}
 RESIDUALS = {k: f"res{k}" for k in KERNEL_SIZES}
@@ -46,11 +47,18 @@ def _ends(signal: Signal) -> tuple[Label, Label]:
 
 def _mlp(name: str, decision: str) -> Vocabulary:
     rectifiers = [
-        Label(name=x, takes_units=True, family="rectifier", group="rectifier", width_factor=2 if x == "crelu" else 1)
+        Label(
+            name=x,
+            takes_units=True,
+            family="rectifier",
+            group="rectifier",
+            width_factor=2 if x == "crelu" else 1,
+            activation=x,
+        )
         for x in RECTIFIERS
     ]
-    sigmoids = [Label(name=x, takes_units=True, family="sigmoid", group="sigmoid") for x in SIGMOIDS]
-    ending = Label(name=decision, role=Role.DECISION, family="decision")
+    sigmoids = [Label(name=x, takes_units=True, family="sigmoid", group="sigmoid", activation=x) for x in SIGMOIDS]
+    ending = Label(name=decision, role=Role.DECISION, family="decision", activation=DECISIONS[decision])
     labels = (*_ends(Signal.VECTOR), *rectifiers, *sigmoids, ending)
     return Vocabulary(name, labels, mlp_penalties(tuple(label.name for label in labels)))
 
@@ -68,6 +76,7 @@ def _cnn() -> Vocabulary:
             mass_factor=mass_factor,
             kernel_size=k,
             n_convolutions=n_convolutions,
+            activation="relu",
         )
 
     convolutions = [image_label(name, "conv", k, 1.0, 1) for k, name in CONVOLUTIONS.items()]
@@ -82,14 +91,29 @@ def _cnn() -> Vocabulary:
             family="pool",
             group="pool",
             joins_skips=joins_skips,
+            pooling=pooling,
         )
-        for name, joins_skips in (("max-pool", False), ("avg-pool", True))
+        for name, pooling, joins_skips in (("max-pool", "max", False), ("avg-pool", "average", True))
     ]
     # App. A.3, "Other details": a unit of a convolution is an image, a unit of fc a scalar; hence the 0.1.
     fc = Label(
-        name="fc", takes_units=True, takes=Signal.ANY, may_follow_input=False, family="fc", group="fc", mass_factor=0.1
+        name="fc",
+        takes_units=True,
+        takes=Signal.ANY,
+        may_follow_input=False,
+        family="fc",
+        group="fc",
+        mass_factor=0.1,
+        activation="relu",
     )
-    softmax = Label(name="softmax", role=Role.DECISION, takes=Signal.ANY, may_follow_input=False, family="decision")
+    softmax = Label(
+        name="softmax",
+        role=Role.DECISION,
+        takes=Signal.ANY,
+        may_follow_input=False,
+        family="decision",
+        activation=DECISIONS["softmax"],
+    )
     labels = (*_ends(Signal.IMAGE), *convolutions, *residuals, *pools, fc, softmax)
     return Vocabulary("cnn", labels, cnn_penalties(tuple(label.name for label in labels)))
 
