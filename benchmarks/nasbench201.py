@@ -40,6 +40,7 @@ from nasbot.architecture import (
 )
 from nasbot.errors import ExhaustedError, FileError, NasbotError, OptionError, Violation
 from nasbot.evolution import one_step_edits
+from nasbot.gp import BeliefOptions
 from nasbot.otmann import Distances, NetworkDistance, Otmann
 from nasbot.searchers import NASBOT, EvolutionSearch, Proposal, RandomSearch, Searcher
 from nasbot.trial import Failed, FailureCause, History, Outcome, Scored, Trial
@@ -301,12 +302,14 @@ def _worth(trial: Trial) -> float:
 
 
 SWAPS = ("swap_label",)
+# Another operation in one of six places is no small change, and accuracies jump: powers of 1 fit that better.
+ROUGH = BeliefOptions(distance_power=1.0, normalised_power=1.0)
 
 
 def _bayesian(
     table: Table, pool: tuple[Architecture, ...], *, distance: NetworkDistance | None = None, name: str = "nasbot"
 ) -> Searcher:
-    return NASBOT(space=SPACE, pool=pool, modifiers=SWAPS, distance=distance or Otmann(), name=name)
+    return NASBOT(space=SPACE, pool=pool, modifiers=SWAPS, distance=distance or Otmann(), belief=ROUGH, name=name)
 
 
 # A cell has few layers, so path lengths differ by little; a wider range lets the belief find out how much they matter.

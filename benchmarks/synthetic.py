@@ -68,12 +68,13 @@ METHODS: Mapping[str, Make] = {
     "EA": lambda space: EvolutionSearch(space=space),
     "TreeBO": lambda space: TreeBO(space=space),
 }
-# NASBOT is, in these terms: both kernel terms, all modifiers, p = p_bar = 1, the climbing maximiser, and log EI.
+# NASBOT is, in these terms: both kernel terms, all modifiers, p = p_bar = 1.5, the climbing maximiser, and log EI.
 ABLATIONS: Mapping[str, Make] = {
     "kernel of d": lambda space: NASBOT(space=space, kernel_terms=KernelTerms.DISTANCE),
     "kernel of d_bar": lambda space: NASBOT(space=space, kernel_terms=KernelTerms.NORMALISED),
     "units only": lambda space: NASBOT(space=space, modifiers=UNIT_MODIFIERS),
     "structure only": lambda space: NASBOT(space=space, modifiers=STRUCTURE_MODIFIERS),
+    "p=1 p_bar=1": partial(_with_powers, 1.0, 1.0),
     "p=1 p_bar=2": partial(_with_powers, 1.0, 2.0),
     "p=2 p_bar=2": partial(_with_powers, 2.0, 2.0),
     "p=2 p_bar=1": partial(_with_powers, 2.0, 1.0),

@@ -23,7 +23,8 @@ def _cross(x, others):
 def test_learns_a_function_of_the_points(options, warp):
     x, d, d_bar, values = problem(60)
     others = points(200, seed=5)
-    belief = _fit(d, d_bar, values, BeliefOptions(inference=options.inference, n_samples=4, warp=warp))
+    powers = {"distance_power": 1.0, "normalised_power": 1.0}  # with which this kernel is definite
+    belief = _fit(d, d_bar, values, BeliefOptions(inference=options.inference, n_samples=4, warp=warp, **powers))
     prediction = belief.predict(*_cross(x, others))
     assert prediction.mean.shape == prediction.variance.shape == ((4 if options is SAMPLE else 1), 200)
     lower, median, upper = belief.interval(prediction, level=0.9)

@@ -102,7 +102,8 @@ def test_an_indefinite_kernel_is_reported_as_such(inference):
 def test_a_definite_kernel_needs_no_repair():
     x = np.random.default_rng(0).random((20, 3))
     d = np.abs(x[:, None] - x[None]).sum(axis=2)[None]
-    belief = fit_belief(d, None, x[:, 0], options=BeliefOptions(), rng=np.random.default_rng(0))
+    options = BeliefOptions(distance_power=1.0)  # L1 distances, for which exp(-d) is a positive definite kernel
+    belief = fit_belief(d, None, x[:, 0], options=options, rng=np.random.default_rng(0))
     assert not belief.repairs
     assert not belief.predict(d, None).repairs
 

@@ -27,8 +27,7 @@ class KernelForm:
     """Which terms of eq. (7) there are, over how many distances each, and with which power.
 
     A term over no distances is absent: ``n_normalised_weights=0`` is the paper's "only d" ablation. The paper has
-    p = 1 and p̄ = 2; both are 1 here because p̄ = 2 is badly indefinite (design.md section 4: Cholesky fails for 22-39 %
-    of prior draws) and predicted worse.
+    p = 1 and p̄ = 2; p̄ = 2 is badly indefinite (design.md section 4: Cholesky fails for 22-39 % of prior draws).
     """
 
     n_weights: int = 4
