@@ -129,6 +129,53 @@ def starting_children(arch):
     os._exit(4)
 
 
+def hungry_together(arch):
+    """Each process holds less than the limit, all of them more."""
+    for _ in range(4):
+        subprocess.Popen(
+            [sys.executable, "-c", "import time; held = bytearray(b'x') * (60 << 20); time.sleep(600)"],
+            start_new_session=True,
+        )
+    time.sleep(600)
+
+
+def mapping_much(arch):
+    """Maps far more than the limit, read-only, as workers map a data set."""
+    import mmap
+
+    with Path("/dev/zero").open("rb") as zeros:
+        mapping = mmap.mmap(zeros.fileno(), 1 << 30, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)
+    return float(mapping[0]) + 1.0
+
+
+def exiting_with_a_handler(arch, trial):
+    import atexit
+
+    atexit.register(print, "said at exit", flush=True)
+    raise ValueError("look at the output")
+
+
+class NotLoadable:
+    """Can be sent, and not be received."""
+
+    def __reduce__(self):
+        return (_raise_on_loading, ())
+
+    def __call__(self, arch):
+        return 1.0
+
+
+def _raise_on_loading():
+    raise ValueError("cannot be made again")
+
+
+class Preloading:
+    preload = ("colorsys",)
+
+    def __call__(self, arch):
+        return float("colorsys" in sys.modules)
+
+
 def counting_threads(arch):
     return float(os.environ["OMP_NUM_THREADS"])
 
@@ -156,10 +203,10 @@ class Marked:
 
 
 class WithChild(Marked):
-    """And has a child of its own."""
+    """And has a child of its own, which has left its group and session."""
 
     def __call__(self, arch, trial):
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
         Path(self.folder, "child.tmp2").write_text(str(child.pid))
         Path(self.folder, "child.tmp2").rename(Path(self.folder, "child.pid"))
         super().__call__(arch, trial)

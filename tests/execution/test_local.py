@@ -1,6 +1,5 @@
-"""Real processes, really killed. Where a time is checked, only that it is not absurd."""
+"""Real processes, really killed. Nothing here passes or fails by the clock; tests/faults measures times."""
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -54,7 +53,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def wait_until(condition, seconds=60.0):
+def wait_until(condition, seconds=PATIENCE):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never happened"
@@ -111,12 +110,10 @@ def test_last_words_are_kept(run):
 
 @pytest.mark.parametrize("objective", [objectives.slow, objectives.spinning])
 def test_too_long_is_ended(run, objective):
-    begun = time.monotonic()
     outcome = run(objective, limits=Limits(seconds=0.5))
     assert isinstance(outcome, Failed)
     assert outcome.cause is FailureCause.TIMEOUT
     assert "0.5 s" in outcome.message
-    assert time.monotonic() - begun < 60
 
 
 @pytest.mark.parametrize("objective", [objectives.hungry, objectives.hungry_for_numpy])
@@ -126,13 +123,106 @@ def test_too_much_memory_is_ended(run, objective):
     assert outcome.cause is FailureCause.OOM, outcome
 
 
-def test_enough_memory_is_enough(run):
-    assert isinstance(run(objectives.scored, limits=Limits(memory=HUNDRED_MEGABYTES, seconds=PATIENCE)), Scored)
+def test_too_much_memory_in_all_processes_together_is_ended(run):
+    outcome = run(objectives.hungry_together, limits=Limits(memory=HUNDRED_MEGABYTES))
+    assert isinstance(outcome, Failed)
+    assert outcome.cause is FailureCause.OOM, outcome
+    assert outcome.details["process"]["peak_memory"] > HUNDRED_MEGABYTES
+
+
+@pytest.mark.parametrize("objective", [objectives.scored, objectives.mapping_much])
+def test_enough_memory_is_enough(run, objective):
+    assert isinstance(run(objective, limits=Limits(memory=HUNDRED_MEGABYTES, seconds=PATIENCE)), Scored)
 
 
 def test_peak_memory_is_recorded(run):
     outcome = run(objectives.scored)
     assert outcome.details["process"]["peak_memory"] > 1 << 20
+
+
+def test_exit_functions_are_run_and_heard(run):
+    assert "said at exit" in run(objectives.exiting_with_a_handler).details["process"]["output"]
+
+
+def test_an_objective_names_what_to_load_beforehand(run):
+    assert run(objectives.Preloading()).value == 1.0
+
+
+def test_what_cannot_be_loaded_is_a_failure_that_says_so(run):
+    outcome = run(objectives.NotLoadable())
+    assert outcome.cause is FailureCause.EXCEPTION
+    assert "cannot be loaded in a worker process: ValueError: cannot be made again" in outcome.message
+
+
+OWN_OBJECTIVE = """
+from pathlib import Path
+from nasbot.execution import LocalExecutor
+from nasbot.testing.executor_conformance import sample_job
+
+class Objective:
+    def __call__(self, arch):
+        return 7.0
+
+def run():
+    executor = LocalExecutor(1)
+    executor.start(Objective())
+    executor.submit(sample_job(0))
+    print(executor.wait(120)[-1].outcome)
+    executor.close()
+
+{guard}run()
+"""
+
+
+@pytest.mark.parametrize(("guard", "words"), [("if __name__ == '__main__': ", "value=7.0"), ("", "__name__ ==")])
+def test_an_objective_of_the_script_itself(tmp_path, guard, words):
+    """Without the usual guard the worker would run the whole script again; it says so instead."""
+    script = tmp_path / "script.py"
+    script.write_text(OWN_OBJECTIVE.format(guard=guard))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=300)
+    assert words in done.stdout, done
+
+
+def test_life_goes_on_after_the_nursery_is_killed(tmp_path):
+    executor = LocalExecutor(1)
+    executor.start(Marked(str(tmp_path)))
+    executor.submit(sample_job(0))
+    wait_until(lambda: (tmp_path / "0.pid").exists())
+    os.kill(executor._server.pid, signal.SIGKILL)
+    (event,) = executor.wait(PATIENCE)
+    assert event.outcome.cause is FailureCause.KILLED
+    wait_until(lambda: not is_alive(_pid(tmp_path, 0)))
+    executor.start(objectives.scored)
+    executor.submit(sample_job(1))
+    assert isinstance(executor.wait(PATIENCE)[-1].outcome, Scored)
+    executor.close()
+
+
+def test_life_goes_on_after_a_supervisor_is_killed(tmp_path):
+    executor = LocalExecutor(1)
+    executor.start(Marked(str(tmp_path)))
+    executor.submit(sample_job(0))
+    wait_until(lambda: (tmp_path / "0.pid").exists())
+    executor.wait(0)
+    os.kill(executor._running[0].supervisor, signal.SIGKILL)
+    (event,) = executor.wait(PATIENCE)
+    assert event.outcome.cause is FailureCause.KILLED
+    wait_until(lambda: not is_alive(_pid(tmp_path, 0)))
+    executor.close()
+
+
+def test_closing_before_anything_has_begun_waits_for_nothing(tmp_path):
+    executor = LocalExecutor(2, preload=("this", "is.missing"))
+    executor.start(Marked(str(tmp_path)))
+    executor.submit(sample_job(0))
+    executor.submit(sample_job(1))
+    executor.close()
+    executor.start(objectives.scored)
+    executor.submit(sample_job(0))
+    assert isinstance(executor.wait(PATIENCE)[-1].outcome, Scored)
+    assert not [mark for mark in tmp_path.glob("*.pid") if is_alive(int(mark.read_text()))]
+    executor.close()
 
 
 def test_threads_are_handed_down(run):
@@ -218,14 +308,44 @@ if __name__ == "__main__":
     finally:
         driver.kill()
         driver.wait()
-    pids = {file.stem: int(file.read_text()) for file in tmp_path.glob("*.pid")}
-    wait_until(lambda: not is_alive(pids["0"]) and not is_alive(pids["1"]))
-    # What an evaluation starts itself goes too, unless the kernel ends the evaluation before its watchdog wakes.
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pids["child"], signal.SIGKILL)
+    pids = [int(file.read_text()) for file in tmp_path.glob("*.pid")]
+    assert len(pids) == 3
+    wait_until(lambda: not any(map(is_alive, pids)))
 
 
-def _pid(folder: Path, number: int) -> int:
+def test_evaluations_die_with_a_driver_whose_pipes_somebody_else_holds(tmp_path):
+    """A process forked by the driver keeps its sockets open; that the nursery dies is noticed all the same."""
+    program = f"""
+import os, time
+from nasbot.execution import LocalExecutor
+from nasbot.testing.executor_conformance import sample_job
+from tests.execution.objectives import WithChild
+executor = LocalExecutor(1)
+executor.start(WithChild({str(tmp_path)!r}))
+executor.submit(sample_job(0))
+if (pid := os.fork()) == 0:
+    time.sleep(600)
+open({str(tmp_path / "fork.pid")!r}, "w").write(str(pid))
+executor.wait()
+"""
+    (tmp_path / "driver.py").write_text(program)
+    driver = subprocess.Popen(
+        [sys.executable, str(tmp_path / "driver.py")], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    )
+    try:
+        wait_until(
+            lambda: len(list(tmp_path.glob("*.pid"))) == 3 and all(p.read_text() for p in tmp_path.glob("*.pid"))
+        )
+    finally:
+        driver.kill()
+        driver.wait()
+    try:
+        wait_until(lambda: not is_alive(_pid(tmp_path, 0)) and not is_alive(_pid(tmp_path, "child")))
+    finally:
+        os.kill(_pid(tmp_path, "fork"), signal.SIGKILL)
+
+
+def _pid(folder: Path, number: int | str) -> int:
     return int((folder / f"{number}.pid").read_text())
 
 

@@ -1,103 +1,115 @@
-"""What happens in the process of one evaluation: limits first, then the objective, then one frame with the outcome.
-
-This module is loaded into the fork server before any evaluation, so what it imports costs each of them nothing.
-"""
+"""What happens in the process of one evaluation: limits first, then the objective, then one frame with the outcome."""
 
 from __future__ import annotations
 
-import ctypes
+import atexit
 import faulthandler
+import multiprocessing.util
 import os
 import resource
 import signal
+import sys
 import threading
-from multiprocessing.connection import Connection
+from typing import NoReturn
 
 import numpy.random  # noqa: F401  numpy loads it when it is first used, which would be in every process
 
 from nasbot.execution._frames import FrameError, outcome_record, packed
+from nasbot.execution._supervisor import close_all_but
+from nasbot.execution._tree import PAGE
 from nasbot.execution.base import Job, Limits, Objective
 from nasbot.execution.evaluation import LiveTrial, evaluate
 from nasbot.trial import Failed, FailureCause, Outcome, Point
 
-PR_SET_PDEATHSIG = 1
 CANNOT_SEND = 70  # exit code: the outcome is known but the pipe is gone
 ROOM_TO_REPORT = 64_000_000  # bytes kept back, so that running out of memory can be told
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-def main(
-    objective: Objective,
-    job: Job,
-    limits: Limits,
-    threads: int,
-    results: Connection,
-    output: Connection,
-    lifeline: Connection,
-) -> None:
-    """Evaluate one job in this process and send what became of it."""
-    _lead_a_group()
-    _die_with_the_driver(lifeline)
-    _redirect_output(output)
-    for name in THREADS:
-        os.environ[name] = str(threads)
-    hard_limit = _limit_memory(limits.memory)
-    sender = _Sender(results)
-    outcome = evaluate(objective, LiveTrial(job, sender.report))
-    if hard_limit is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (hard_limit, hard_limit))
-    sender.end(outcome)
-
-
-def _lead_a_group() -> None:
-    """A session of its own: Ctrl-C at the terminal goes to the driver alone, and the group can be ended as one."""
-    os.setsid()
+def run(objective: Objective, job: Job, limits: Limits, threads: int, results: int, output: int) -> NoReturn:
+    """Evaluate one job in this process, send what became of it into the pipe ``results``, and end."""
+    os.setsid()  # a session of its own: Ctrl-C at the terminal is not for it
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _die_with_the_driver(lifeline: Connection) -> None:
-    """Two ways, because each has a hole.
-
-    The driver holds the other end of the lifeline: when it is gone a thread here ends the whole group, unless native
-    code keeps Python's lock. The fork server, our parent, ends with the driver: then the kernel ends this process, but
-    not the ones it has started.
-    """
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() == 1:  # it died before we asked
-        os._exit(CANNOT_SEND)
-    threading.Thread(target=_watch, args=(lifeline.fileno(), lifeline), daemon=True, name="nasbot-lifeline").start()
-
-
-def _watch(lifeline: int, keep_open: Connection) -> None:
-    try:
-        os.read(lifeline, 1)
-    except OSError:
-        return  # the objective closed it: the kernel's signal is left
-    os.killpg(0, signal.SIGKILL)
-
-
-def _redirect_output(output: Connection) -> None:
-    os.dup2(output.fileno(), 1)
-    os.dup2(output.fileno(), 2)
-    output.close()
+    _keep_only(results, output)
     faulthandler.enable(file=2, all_threads=False)
+    atexit._clear()  # the nursery's own; they belong to its end
+    _set_threads(threads)
+    sender = _Sender(results)
+    try:
+        outcome = _evaluated(objective, LiveTrial(job, sender.report), limits.memory)
+        sender.end(outcome)
+        _leave()
+    except KeyboardInterrupt:  # somebody sent it here: end as it asks, so that this can be seen
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        os._exit(0)
+
+
+def refuse(outcome: Outcome, results: int, output: int) -> NoReturn:
+    """Send this outcome without evaluating anything."""
+    _keep_only(results, output)
+    _Sender(results).end(outcome)
+    os._exit(0)
+
+
+def _evaluated(objective: Objective, live: LiveTrial, memory: int | None) -> Outcome:
+    hard_limit = _limit_memory(memory)
+    try:
+        return evaluate(objective, live)
+    except MemoryError:  # not even enough to say what failed
+        return Failed(FailureCause.OOM, "MemoryError")
+    finally:
+        if hard_limit is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, (hard_limit, hard_limit))
+
+
+def _keep_only(results: int, output: int) -> None:
+    """Of all that was inherited, only the pipes of this evaluation stay open; standard input is empty."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((nothing, 0), (output, 1), (output, 2)):
+        os.dup2(source, target)
+    close_all_but(0, 1, 2, results)
+
+
+def _set_threads(threads: int) -> None:
+    """The nursery was started with OMP_NUM_THREADS and its like; a torch that is loaded wants to be told again."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(threads)
 
 
 def _limit_memory(memory: int | None) -> int | None:
-    """Let the address space grow by ``memory`` bytes; returns the limit to restore before the outcome is sent."""
+    """Let this process allocate ``memory`` bytes more; returns the limit to restore before the outcome is sent.
+
+    RLIMIT_DATA counts what a process can write to alone: its heap and its anonymous mappings. The data set that all
+    workers map read-only costs nothing and is not counted, as it would be by RLIMIT_AS. An allocation beyond the limit
+    is a MemoryError; what gets past it (shared memory, many processes) the supervisor sees.
+    """
     if memory is None:
         return None
     with open("/proc/self/statm", encoding="ascii") as statm:  # noqa: PTH123  one read, before the limit
-        pages = int(statm.read().split()[0])
-    soft = pages * resource.getpagesize() + memory
-    resource.setrlimit(resource.RLIMIT_AS, (soft, soft + ROOM_TO_REPORT))
+        pages = int(statm.read().split()[5])
+    soft = pages * PAGE + int(memory)
+    resource.setrlimit(resource.RLIMIT_DATA, (soft, soft + ROOM_TO_REPORT))
     return soft + ROOM_TO_REPORT
+
+
+def _leave() -> None:
+    """What a process owes at its end: its threads' work, its exit functions, its output."""
+    threading._shutdown()  # type: ignore[attr-defined]  # what the interpreter does; there is no public name for it
+    multiprocessing.util._run_finalizers()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # closed by the objective
+            continue
 
 
 class _Sender:
     """Frames into the results pipe, whole, from any thread."""
 
-    def __init__(self, results: Connection) -> None:
+    def __init__(self, results: int) -> None:
         self._results = results
         self._lock = threading.Lock()
 
@@ -105,18 +117,17 @@ class _Sender:
         self._send({"step": point.step, "value": point.value})
 
     def end(self, outcome: Outcome) -> None:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         try:
-            self._send({"outcome": outcome_record(outcome), "peak_memory": peak})
+            self._send({"outcome": outcome_record(outcome)})
         except FrameError as error:
             refused = Failed(FailureCause.EXCEPTION, f"the outcome cannot be taken: {error}")
-            self._send({"outcome": outcome_record(refused), "peak_memory": peak})
+            self._send({"outcome": outcome_record(refused)})
 
     def _send(self, record: dict[str, object]) -> None:
         rest = memoryview(packed(record))
         with self._lock:
             try:
                 while rest:
-                    rest = rest[os.write(self._results.fileno(), rest) :]
+                    rest = rest[os.write(self._results, rest) :]
             except OSError:
                 os._exit(CANNOT_SEND)

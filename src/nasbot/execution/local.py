@@ -1,46 +1,51 @@
-"""One process per evaluation on this machine, each leading a group of its own that can be ended at any time.
+"""One process per evaluation on this machine, with hard limits, watched over by one that ends all of it.
 
-Processes come from a fork server that has loaded nasbot (and ``preload``) once, so a fresh one costs milliseconds and
-shares nothing with the driver. The objective travels as multiprocessing sends any argument: it must be importable in a
-new process (a function or a callable object of a module). Nothing that is sent this way ever reaches a file.
+Processes are forked from one that has loaded nasbot, the objective and ``preload`` once (``_nursery``), each under a
+supervisor (``_supervisor``); so a fresh one costs milliseconds and shares nothing with the driver. The objective
+travels as multiprocessing sends any argument: it must be importable in a new process (a function or a callable object
+of a module). Nothing that is sent this way ever reaches a file.
 """
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
+import itertools
 import os
 import signal
-import sys
+import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import connection
-from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerProcess
 from multiprocessing.reduction import ForkingPickler
 
 from nasbot._typing import Json
 from nasbot.errors import OptionError, StudyError
-from nasbot.execution import _child
+from nasbot.execution import _nursery
+from nasbot.execution._fork_server import ForkServer
 from nasbot.execution._frames import FrameError, FrameReader, outcome_from
 from nasbot.execution.base import Event, Finished, Job, Limits, Objective, Reported, check_can_submit, check_slots
 from nasbot.execution.interruption import allowed
 from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point, Scored
 
 SECONDS_TO_LEAVE = 2.0  # between a process's outcome and its end by force: for its exit functions
+SECONDS_TO_KILL = 5.0  # for a supervisor to end what it watches, which takes milliseconds; then it is killed itself
+SECONDS_TO_START = 300.0  # beyond its limit, for an evaluation that never begins: importing the objective may hang
 TAIL_BYTES = 4000
 READ_BYTES = 1 << 16
 # Signals that somebody sends; all others are raised by what the process itself does.
 SENT_SIGNALS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
+MAIN = b"__main__"
+_names = itertools.count()  # of objectives, for the nursery to tell them apart
 
 
 class LocalExecutor:
     """``slots`` processes at a time, each within ``limits``. Used by one thread.
 
-    ``preload`` names modules that the fork server loads beforehand, beside the objective's own; it takes effect if
-    this is the first executor of the driver's life that starts a process. ``threads`` is how many each evaluation's
-    numeric libraries may use (OMP_NUM_THREADS and its like), by default an equal share of the cores.
+    Limits hold for all processes of an evaluation together: seconds from its start, bytes on top of what a fresh
+    process has. ``preload`` names modules to load beforehand, beside the objective's own and those that it names in an
+    attribute ``preload``. ``threads`` is how many each evaluation's numeric libraries may use (OMP_NUM_THREADS and its
+    like), by default an equal share of the cores.
     """
 
     def __init__(
@@ -55,11 +60,12 @@ class LocalExecutor:
         self.limits = limits or Limits()
         self.threads = max(1, len(os.sched_getaffinity(0)) // self.slots) if threads is None else check_slots(threads)
         self._origin = time.monotonic()
-        self._context = multiprocessing.get_context("forkserver")
-        self._preload = (_child.__name__, *preload)
-        self._objective: Objective | None = None
+        self._preload = self._modules = tuple(preload)
+        self._server: ForkServer | None = None
+        self._objective = -1  # a file in memory, so that it is written once whatever its size
+        self._name = ""
         self._running: dict[int, _Worker] = {}
-        self._leaving: list[_Worker] = []
+        self._leaving: list[_Worker] = []  # cancelled, not gone yet
         self._events: list[Event] = []
 
     def now(self) -> float:
@@ -67,33 +73,48 @@ class LocalExecutor:
         return time.monotonic() - self._origin
 
     def start(self, objective: Objective) -> None:
-        """Take the objective; OptionError where it cannot be sent to another process."""
+        """Take the objective; OptionError where it cannot be sent to another process.
+
+        What evaluations are forked from begins to load it now, and nothing here waits for that.
+        """
+        if _nursery.is_nursery:
+            raise OptionError(
+                "a study was started while a worker process imported the script; "
+                'put what the script runs under if __name__ == "__main__":'
+            )
         try:
-            ForkingPickler.dumps(objective)
+            content = bytes(ForkingPickler.dumps(objective))
         except Exception as error:  # noqa: BLE001  anything may be raised by the objective's own reduction
             raise OptionError(
                 "the objective cannot be sent to a worker process; expected a function or an object of an importable "
                 f"module (not a lambda or a local function), got {type(error).__name__}: {str(error)[:200]}; "
                 "with one worker and without limits any callable will do"
             ) from None
-        self._context.set_forkserver_preload([*self._preload, *_home_of(objective)])
-        self._objective = objective
+        self.close()
+        self._objective, self._name = _in_memory(content), f"{os.getpid()}-{next(_names)}"
+        self._modules = tuple(dict.fromkeys((*self._preload, *getattr(objective, "preload", ()))))
+        self._server = self._server_for(content)
+        self._server.load(self._name, self._objective)
 
     def submit(self, job: Job) -> None:
-        """Start a process for this job."""
-        if self._objective is None:
+        """Let a process begin this job; it may still be on its way when this returns."""
+        if self._server is None:
             raise StudyError("the executor has no objective: start it first, and do not use it after close")
         check_can_submit(job, list(self._running), self.slots)
         try:
-            self._running[job.number] = self._worker(job, self._objective)
-        except OSError as error:
-            failure = Failed(FailureCause.CRASHED, f"its process could not be started: {error}")
-            self._events.append(Finished(job.number, failure, self.now()))
+            content = bytes(ForkingPickler.dumps(job))
         except Exception as error:  # noqa: BLE001  whatever pickling meets, in a vocabulary's own rules for instance
             raise OptionError(
                 f"trial {job.number}: its network cannot be sent to a worker process; are the rules of the vocabulary "
                 f"functions of a module? {type(error).__name__}: {str(error)[:200]}"
             ) from None
+        if MAIN in content:
+            self._server = self._server_for(content)
+        try:
+            self._running[job.number] = self._worker(self._server, job, content)
+        except OSError as error:
+            failure = Failed(FailureCause.CRASHED, f"its process could not be started: {error}")
+            self._events.append(Finished(job.number, failure, self.now()))
 
     def wait(self, timeout: float | None = None) -> Sequence[Event]:
         """What happened since the last call; wakes up for results, deaths and limits."""
@@ -109,147 +130,171 @@ class LocalExecutor:
                 connection.wait(self._sources(), self._pause(until))
 
     def cancel(self, number: int) -> None:
-        """End this evaluation's processes at once."""
+        """End this evaluation's processes, all at once; nothing here waits for that."""
         if number not in self._running:
             raise StudyError(f"trial {number} is not running here")
-        self._end(self._running[number], Cancelled())
+        worker = self._running.pop(number)
+        worker.stop(self.now() + SECONDS_TO_KILL)
+        self._leaving.append(worker)
+        self._events.append(Finished(number, Cancelled(), self.now()))
 
     def close(self) -> None:
-        """End all evaluations' processes at once; no process group of theirs is left."""
-        for worker in (*self._running.values(), *self._leaving):
-            worker.kill()
-        for worker in (*self._running.values(), *self._leaving):
-            worker.release()
-        self._running, self._leaving, self._events, self._objective = {}, [], [], None
+        """End all evaluations' processes, together; none is left when this returns.
+
+        One that has not begun is not waited for: its supervisor sees that it is not wanted before it starts anything.
+        """
+        left = [*self._running.values(), *self._leaving]
+        for worker in left:
+            worker.stop(self.now() + SECONDS_TO_KILL)
+        while left := [worker for worker in left if not self._is_gone(worker)]:
+            connection.wait([worker.control for worker in left], max(0.0, left[0].deadline - self.now()))
+        if self._objective >= 0:
+            os.close(self._objective)
+        self._running, self._leaving, self._events = {}, [], []
+        self._server, self._objective = None, -1
 
     # -- one round -----------------------------------------------------------------------------------------------------
 
-    def _worker(self, job: Job, objective: Objective) -> _Worker:
-        results, results_out = self._context.Pipe(duplex=False)
-        output, output_out = self._context.Pipe(duplex=False)
-        lifeline_in, lifeline = self._context.Pipe(duplex=False)
-        ours, theirs = (results, output, lifeline), (results_out, output_out, lifeline_in)
-        arguments = (objective, job, self.limits, self.threads, *theirs)
-        process = self._context.Process(target=_child.main, args=arguments, name=f"nasbot-trial-{job.number}")
+    def _server_for(self, content: bytes) -> ForkServer:
+        """One that has imported the driver's script only where something in it is needed: it may have no guard."""
+        return ForkServer.shared(self.threads, self._modules, with_main=MAIN in content)
+
+    def _worker(self, server: ForkServer, job: Job, content: bytes) -> _Worker:
+        server.load(self._name, self._objective)  # another executor's may be loaded, or the nursery was killed
+        results, results_out = os.pipe()
+        output, output_out = os.pipe()
+        control, control_out = socket.socketpair()
+        job_file = _in_memory(content)
+        theirs = (control_out.fileno(), results_out, output_out, job_file)
+        for end in (results, output):
+            os.set_blocking(end, False)
+        control.setblocking(False)
+        worker = _Worker(job, control, results, output)
+        if self.limits.seconds is not None:
+            worker.deadline = self.now() + self.limits.seconds + SECONDS_TO_START
         try:
-            with _script_left_alone(arguments[:2]):
-                process.start()
+            server.begin(self._name, self.limits, theirs)
         except BaseException:
-            for end in ours:
-                end.close()
+            worker.release()
             raise
         finally:
-            for end in theirs:
-                end.close()
-        for end in (results, output):
-            os.set_blocking(end.fileno(), False)
-        deadline = None if self.limits.seconds is None else self.now() + self.limits.seconds
-        return _Worker(job, process, results, output, lifeline, deadline)
+            control_out.close()
+            for end in theirs[1:]:
+                os.close(end)
+        return worker
 
     def _collect(self) -> None:
         for worker in list(self._running.values()):
             self._look_at(worker)
-        for worker in list(self._leaving):
-            worker.read_output()
-            if worker.has_ended() or (worker.deadline is not None and self.now() >= worker.deadline):
-                worker.kill()
-                worker.release()
-                self._leaving.remove(worker)
+        self._leaving = [worker for worker in self._leaving if not self._is_gone(worker)]
+
+    def _is_gone(self, worker: _Worker) -> bool:
+        """Whether a worker that was stopped is gone, and by force where it takes too long; then it is let go."""
+        worker.read_control()
+        worker.read_output()
+        if not worker.has_ended and worker.supervisor is not None and self.now() < worker.deadline:
+            return False
+        worker.kill()
+        worker.release()
+        return True
 
     def _look_at(self, worker: _Worker) -> None:
-        has_ended = worker.has_ended()  # asked before reading, so that nothing written before the end is missed
+        worker.read_control()  # before the rest, so that nothing written before the end is missed
         worker.read_output()
         try:
             for frame in worker.read_frames():
                 self._take(worker, frame)
         except (FrameError, KeyError, TypeError, ValueError) as error:
-            if worker.job.number in self._running:  # after an outcome nothing is listened to
-                self._end(worker, worker.failure(FailureCause.CRASHED, f"its process sent what is no result: {error}"))
-        if worker.job.number not in self._running:
-            return
-        if has_ended:
-            self._end(worker, worker.death())
-        elif worker.deadline is not None and self.now() >= worker.deadline:
-            message = f"not finished within its limit of {self.limits.seconds:g} s"
-            self._end(worker, worker.failure(FailureCause.TIMEOUT, message))
+            if worker.outcome is None:  # after an outcome nothing is listened to
+                message = f"its process sent what is no result: {error}"
+                self._decide(worker, Failed(FailureCause.CRASHED, message), 0.0)
+        if worker.has_ended:
+            outcome = worker.final_outcome(self.limits)
+            at = self.now() if worker.outcome_at is None else worker.outcome_at
+            worker.release()
+            del self._running[worker.job.number]
+            self._events.append(Finished(worker.job.number, outcome, at))
+        elif self.now() >= worker.deadline:
+            self._lose_patience(worker)
+
+    def _lose_patience(self, worker: _Worker) -> None:
+        """It should have left, or been ended, or begun, long ago."""
+        if worker.is_stopped:
+            worker.kill()
+        elif worker.supervisor is None and worker.outcome is None and self._server is not None:
+            self._server.end()
+        worker.stop(self.now() + SECONDS_TO_KILL)
 
     def _take(self, worker: _Worker, frame: dict[str, Json]) -> None:
-        number = worker.job.number
-        if number not in self._running:
+        if worker.outcome is not None:
             return  # a thread of the objective still reports after its outcome
         if "outcome" not in frame:
-            self._events.append(Reported(number, Point(int(frame["step"]), float(frame["value"]))))  # type: ignore[arg-type]
+            point = Point(int(frame["step"]), float(frame["value"]))  # type: ignore[arg-type]
+            self._events.append(Reported(worker.job.number, point))
         else:
-            outcome = outcome_from(frame["outcome"])  # type: ignore[arg-type]
-            self._events.append(Finished(number, worker.with_usage(outcome, frame["peak_memory"]), self.now()))
-            del self._running[number]
-            worker.deadline = self.now() + SECONDS_TO_LEAVE
-            worker.spent.add(worker.results.fileno())  # whatever else it sends must not wake us
-            self._leaving.append(worker)
+            self._decide(worker, outcome_from(frame["outcome"]), SECONDS_TO_LEAVE)  # type: ignore[arg-type]
 
-    def _end(self, worker: _Worker, outcome: Outcome) -> None:
-        worker.kill()
-        worker.release()
-        del self._running[worker.job.number]
-        self._events.append(Finished(worker.job.number, outcome, self.now()))
+    def _decide(self, worker: _Worker, outcome: Outcome, seconds: float) -> None:
+        """This is what became of it; its processes have so long to leave by themselves."""
+        worker.outcome, worker.outcome_at = outcome, self.now()
+        worker.deadline = self.now() + seconds
+        worker.spent.add(worker.results)  # whatever else it sends must not wake us
 
-    def _sources(self) -> list[Connection | int]:
+    def _sources(self) -> list[int]:
         return [source for worker in (*self._running.values(), *self._leaving) for source in worker.sources()]
 
     def _pause(self, until: float | None) -> float | None:
-        deadlines = [worker.deadline for worker in (*self._running.values(), *self._leaving)]
-        times = [when for when in (until, *deadlines) if when is not None]
-        return max(0.0, min(times) - self.now()) if times else None
+        times = [worker.deadline for worker in (*self._running.values(), *self._leaving)]
+        first = min([*times, *([] if until is None else [until])], default=float("inf"))
+        return None if first == float("inf") else max(0.0, first - self.now())
 
 
-@contextlib.contextmanager
-def _script_left_alone(sent: tuple[object, ...]) -> Iterator[None]:
-    """Processes started meanwhile do not run the driver's script again, unless something sent to them lives there.
-
-    multiprocessing runs it in every process, so a script whose search is not under ``if __name__ == "__main__"`` would
-    begin to search there too. Where nothing of the script is needed, it is better not looked at.
-    """
-    main = sys.modules.get("__main__")
-    if main is None or b"__main__" in bytes(ForkingPickler.dumps(sent)):
-        yield
-        return
-    hidden: dict[str, object] = {name: vars(main)[name] for name in ("__spec__", "__file__") if name in vars(main)}
-    try:
-        main.__spec__ = None
-        vars(main).pop("__file__", None)
-        yield
-    finally:
-        vars(main).update(hidden)
-
-
-def _home_of(objective: Objective) -> tuple[str, ...]:
-    """The module to load once and not in every process; a script's own code is left to multiprocessing."""
-    module = getattr(objective, "__module__", None)
-    return (module,) if isinstance(module, str) and module != "__main__" else ()
+def _in_memory(content: bytes) -> int:
+    """The descriptor of a file in memory with this content."""
+    descriptor = os.memfd_create("nasbot")
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+    return descriptor
 
 
 @dataclass(eq=False)
 class _Worker:
-    """One evaluation's process and our ends of its three pipes."""
+    """One evaluation's supervisor and process, seen from our ends of their three connections."""
 
     job: Job
-    process: ForkServerProcess
-    results: Connection
-    output: Connection
-    lifeline: Connection  # never written: the process's watchdog sees it close
-    deadline: float | None
+    control: socket.socket  # from the supervisor; shutting our side tells it to end everything
+    results: int
+    output: int
+    deadline: float = float("inf")  # when patience ends, for whatever is awaited
+    outcome: Outcome | None = None  # as its process sent it
+    outcome_at: float | None = None
+    supervisor: int | None = None  # process number; None until it has begun
+    verdict: dict[str, Json] | None = None
+    has_ended: bool = False
+    is_stopped: bool = False
     frames: FrameReader = field(default_factory=FrameReader)
+    notes: FrameReader = field(default_factory=FrameReader)
     tail: bytes = b""
     spent: set[int] = field(default_factory=set)  # descriptors that have come to their end
 
-    def sources(self) -> list[Connection | int]:
-        """What to wait on: the process's end, and its pipes while they are open."""
-        pipes: list[Connection | int] = [p for p in (self.results, self.output) if p.fileno() not in self.spent]
-        return [*pipes, self.process.sentinel]
+    def sources(self) -> list[int]:
+        """What to wait on: the supervisor, and the process's pipes while they are open."""
+        return [end for end in (self.control.fileno(), self.results, self.output) if end not in self.spent]
 
-    def has_ended(self) -> bool:
-        """Whether the process is gone."""
-        return self.process.exitcode is not None
+    def read_control(self) -> None:
+        """What the supervisor says, and whether it is gone: only it holds the other end."""
+        try:
+            content = self._read(self.control.fileno())
+        except ConnectionResetError:
+            content = b""
+            self.spent.add(self.control.fileno())
+        for note in self.notes.feed(content):
+            if "supervisor" in note:
+                self.supervisor = int(note["supervisor"])
+            else:
+                self.verdict = note
+        self.has_ended = self.control.fileno() in self.spent
 
     def read_frames(self) -> list[dict[str, Json]]:
         """The whole frames that have arrived."""
@@ -259,59 +304,85 @@ class _Worker:
         """Keep the last of what the process prints, so that its pipe never fills."""
         self.tail = (self.tail + self._read(self.output))[-TAIL_BYTES:]
 
-    def _read(self, pipe: Connection) -> bytes:
+    def _read(self, end: int) -> bytes:
         parts = []
-        while pipe.fileno() not in self.spent:
+        while end not in self.spent:
             try:
-                part = os.read(pipe.fileno(), READ_BYTES)
+                part = os.read(end, READ_BYTES)
             except BlockingIOError:
                 break
             parts.append(part)
             if not part:
-                self.spent.add(pipe.fileno())
+                self.spent.add(end)
             if len(parts) >= 64:  # a process that prints faster than we read must not keep us here
                 break
         return b"".join(parts)
 
-    def death(self) -> Failed:
-        """The outcome of a process that ended without one."""
-        code = self.process.exitcode or 0
+    # -- how it ended --------------------------------------------------------------------------------------------------
+
+    def final_outcome(self, limits: Limits) -> Outcome:
+        """What its process said, or what its end means; with what is known about the process."""
+        match self.outcome or self._death(limits):
+            case Scored(value, details):
+                return Scored(value, {**details, "process": self._usage()})
+            case Failed(cause, message, details):
+                return Failed(cause, message, {**details, "process": {**self._usage(), "output": self._output()}})
+            case outcome:
+                return outcome
+
+    def _death(self, limits: Limits) -> Failed:
+        """The outcome of a process that ended, or was ended, without one."""
+        if self.verdict is None:
+            return Failed(FailureCause.KILLED, "its processes were ended from outside")
+        ended = self.verdict["ended"]
+        match self.verdict["reason"]:
+            case "timeout":
+                return Failed(FailureCause.TIMEOUT, f"not finished within its limit of {limits.seconds:g} s")
+            case "oom":
+                peak = int(self.verdict["peak_memory"])  # type: ignore[arg-type]
+                message = f"its processes held {peak:,} bytes; its limit is {limits.memory:,} more than a fresh one has"
+                return Failed(FailureCause.OOM, message)
+            case "kernel":
+                return Failed(FailureCause.OOM, "the kernel ended its process, because the machine had no memory left")
+            case "unwanted":
+                return Failed(FailureCause.KILLED, "the process it was forked from was ended")
+        code = ended if isinstance(ended, int) else 0
         if code >= 0:
-            return self.failure(FailureCause.CRASHED, f"its process ended with exit code {code} and no result")
+            return Failed(FailureCause.CRASHED, f"its process ended with exit code {code} and no result")
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
         if -code in SENT_SIGNALS:
-            return self.failure(FailureCause.KILLED, f"its process was ended by {name}")
-        return self.failure(FailureCause.CRASHED, f"its process crashed with {name}")
+            return Failed(FailureCause.KILLED, f"its process was ended by {name}")
+        return Failed(FailureCause.CRASHED, f"its process crashed with {name}")
 
-    def failure(self, cause: FailureCause, message: str) -> Failed:
-        """A failure with what is known about the process."""
-        code = self.process.exitcode
-        details: dict[str, Json] = {"output": self.tail.decode("utf-8", "replace")}
-        if code is not None:
-            details |= {"exit_code": code} if code >= 0 else {"signal": -code}
-        return Failed(cause, message, {"process": details})
+    def _usage(self) -> dict[str, Json]:
+        verdict = self.verdict or {}
+        code = verdict.get("ended")
+        usage: dict[str, Json] = {"peak_memory": verdict.get("peak_memory")}
+        if isinstance(code, int):
+            usage |= {"exit_code": code} if code >= 0 else {"signal": -code}
+        return usage
 
-    def with_usage(self, outcome: Outcome, peak_memory: Json) -> Outcome:
-        """The outcome with the process's peak memory, and with the end of its output where it failed."""
-        match outcome:
-            case Scored(value, details):
-                return Scored(value, {**details, "process": {"peak_memory": peak_memory}})
-            case Failed(cause, message, details):
-                output = self.tail.decode("utf-8", "replace")
-                return Failed(cause, message, {**details, "process": {"peak_memory": peak_memory, "output": output}})
-        return outcome
+    def _output(self) -> str:
+        return self.tail.decode("utf-8", "replace")
+
+    # -- ending it -----------------------------------------------------------------------------------------------------
+
+    def stop(self, deadline: float) -> None:
+        """Tell the supervisor to end everything; it has until ``deadline``, on the executor's clock."""
+        if not self.is_stopped:
+            self.is_stopped = True
+            with suppress(OSError):
+                self.control.shutdown(socket.SHUT_WR)
+        self.deadline = deadline
 
     def kill(self) -> None:
-        """End the process and all of its group, at once."""
-        if self.process.pid:  # never group 0, which is the driver's own
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.kill()  # it may not have made its group yet
+        """End the supervisor itself, where it is still there; its worker dies with it."""
+        if not self.has_ended and self.supervisor is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(self.supervisor, signal.SIGKILL)
 
     def release(self) -> None:
-        """Wait for the killed process to be gone, and close our ends."""
-        self.process.join(SECONDS_TO_LEAVE)
-        for end in (self.results, self.output, self.lifeline):
-            end.close()
-        if self.has_ended():
-            self.process.close()
+        """Close our ends."""
+        self.control.close()
+        os.close(self.results)
+        os.close(self.output)
