@@ -63,7 +63,7 @@ def revision() -> str:
     """The commit of the working tree, short, with a + where a file of the package differs from it."""
     try:
         commit = _git("rev-parse", "--short", "HEAD").strip()
-        return commit + ("+" if _git("status", "--porcelain", "--", "src", "benchmarks").strip() else "")
+        return commit + ("+" if _git("status", "--porcelain", "--", "src", "benchmarks", "experiments").strip() else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 

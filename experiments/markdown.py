@@ -1,0 +1,92 @@
+"""Tables, numbers and pages in Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.runs import Record, average
+from experiments.experiment import Body, Experiment
+from experiments.protocol import Protocol
+
+GENERATED = (
+    "<!-- Written by `python -m experiments`, from the records beside it: change those, or the code, not this. -->"
+)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(map(str, row)) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def mean_and_error(values: Sequence[float], digits: int = 4) -> str:
+    """Mean ± standard error (n); a dash where there are none."""
+    if not values:
+        return "–"
+    mean, se = average(np.array(values, dtype=np.float64))
+    spread = f" ± {float(se):.{digits}f}" if len(values) > 1 else ""
+    return f"{float(mean):.{digits}f}{spread} ({len(values)})"
+
+
+def page(experiment: Experiment, protocol: Protocol, records: Sequence[Record], body: Body | None) -> str:
+    """An experiment's page. Without records it says that nothing was run, and nothing else of results."""
+    parts = [GENERATED, f"# {experiment.title}", f"**Question.** {experiment.question}"]
+    parts += [f"**Protocol.** {experiment.method}", _settings(protocol)]
+    if body is None:
+        parts.append(
+            f"**Result.** Not run: there is no record under these settings in `records/{experiment.name}.jsonl`. "
+            "Nothing is claimed."
+        )
+    else:
+        missing = _missing(protocol, records) if experiment.do is not None else ""
+        parts += [f"**Result.** {missing}", body.result, f"**What it shows, and what it does not.** {body.shows}"]
+    parts += ["**Again.**", _command(experiment, protocol), _provenance(experiment, records)]
+    return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+
+
+def _settings(protocol: Protocol) -> str:
+    rows = [(f"`{name}`", _shown(value)) for name, value in protocol.settings.items()]
+    rows += [(f"`{axis}`", ", ".join(map(str, values))) for axis, values in protocol.axes.items()]
+    return table(("setting", "value"), rows) if rows else ""
+
+
+def _missing(protocol: Protocol, records: Sequence[Record]) -> str:
+    n, planned = len(records), len(protocol.runs())
+    if n >= planned:
+        return f"All {planned} runs of the protocol are recorded."
+    return f"**{n} of the {planned} runs of the protocol are recorded**: what follows is of these."
+
+
+def _command(experiment: Experiment, protocol: Protocol) -> str:
+    estimate = f"    # about {protocol.minutes:.0f} minutes on two cores" if protocol.minutes else ""
+    return f"```console\npython -m experiments {experiment.name}{estimate}\n```"
+
+
+def _provenance(experiment: Experiment, records: Sequence[Record]) -> str:
+    files = [name for name in (experiment.name if experiment.do else None, *experiment.uses) if name]
+    links = ", ".join(f"[{name}.jsonl](records/{name}.jsonl)" for name in files)
+    lines = [f"Raw numbers: {links}, one line a run." if records else ""]
+    for title, key in (("Commit", "revision"), ("Machine", "machine")):
+        lines.append(_counted(title, [str(record[key]) for record in records]))
+    lines.append(_counted("Versions", [_versions(record["versions"]) for record in records]))
+    return "\n".join(line for line in lines if line)
+
+
+def _counted(title: str, values: Sequence[str]) -> str:
+    counts = Counter(values)
+    if len(counts) == 1:
+        return f"{title}: {values[0]}."
+    return f"{title}: " + "; ".join(f"{value} ({n} runs)" for value, n in counts.items()) + "." if counts else ""
+
+
+def _versions(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{package} {number}" for package, number in versions.items())
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
