@@ -6,6 +6,7 @@ different tags are never mixed; whoever changes the search and wants new numbers
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -33,11 +34,13 @@ class RunFile:
     path: Path
 
     def append(self, record: Mapping[str, object]) -> None:
-        """Add one record: a single write to a file opened for appending, so that two processes may share it."""
+        """Add one record: a single write under a lock, so that two processes may share the file. A torn line goes."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         line = json.dumps(record, separators=(",", ":")) + "\n"
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            _cut_torn_line(descriptor)
             os.write(descriptor, line.encode())
         finally:
             os.close(descriptor)
@@ -56,6 +59,13 @@ class RunFile:
             except json.JSONDecodeError:
                 if number < len(lines):
                     raise FileError(f"{self.path}, line {number}: expected a JSON object") from None
+
+
+def _cut_torn_line(descriptor: int) -> None:
+    """Without this, the next record would be written behind what a kill left, and be lost with it."""
+    size = os.fstat(descriptor).st_size
+    if size and os.pread(descriptor, 1, size - 1) != b"\n":
+        os.ftruncate(descriptor, os.pread(descriptor, size, 0).rfind(b"\n") + 1)
 
 
 @cache

@@ -142,9 +142,10 @@ def _draw_maps(record: Record, places: Places) -> None:
             if parent is not None:
                 here.plot(*points[[i, parent]].T, color=BASE, linewidth=0.5, alpha=0.5, zorder=1)
         spots = here.scatter(*points.T, c=size, s=26, cmap="viridis", edgecolors="white", linewidths=0.4, zorder=2)
-        for letter, example in zip(ascii_lowercase, result["examples"], strict=False):
+        for k, (letter, example) in enumerate(zip(ascii_lowercase, result["examples"], strict=False)):
+            beside = (4, 3) if k % 2 else (-10, -9)  # near ones come in pairs: one letter on each side
             at = points[example["network"]]
-            here.annotate(letter, at, fontsize=10, fontweight="bold", xytext=(4, 3), textcoords="offset points")
+            here.annotate(letter, at, fontsize=10, fontweight="bold", xytext=beside, textcoords="offset points")
         here.set_title(f"{method} of {'d' if distance == 'd' else 'd_bar'}")
         here.set_xticks([])
         here.set_yticks([])

@@ -24,7 +24,7 @@ COLOURS = {
     "scikit-learn MLP": "#b7950b",
     "gradient boosting": "#17202a",
 }
-OTHERS = ("#5b2c6f", "#117864", "#935116", "#21618c", "#7b241c", "#616a6b", "#9a7d0a", "#1b4f72", "#4a235a", "#0e6251")
+OTHERS = ("#2471a3", "#1e8449", "#8e44ad", "#d35400", "#17202a", "#b7950b", "#7f8c8d", "#5b2c6f", "#117864")
 
 
 class Curve(NamedTuple):

@@ -12,6 +12,8 @@ from experiments.markdown import GENERATED, table
 from experiments.nasbench201 import against as nasbench_against
 
 NOT_RUN = "not run"
+UNDECIDED = "not decided"
+FEWEST = 6  # seeds: with fewer the sign test cannot reach p < 0.05, whatever happens
 
 
 class Finding(NamedTuple):
@@ -36,6 +38,8 @@ def _group(names: tuple[str, ...], *, should_be_ahead: bool) -> Callable[[Result
         ahead = sum(result.mean > 0 and result.p < SIGNIFICANT for result in found)
         behind = sum(result.mean < 0 and result.p < SIGNIFICANT for result in found)
         ours = f"of {len(found)} comparisons ahead in {ahead}, behind in {behind} (sign test, p < {SIGNIFICANT})"
+        if len(results.values("seed")) < FEWEST:
+            return Finding(ours, UNDECIDED)
         if should_be_ahead:
             verdict = "holds" if ahead > len(found) / 2 and not behind else "holds in part" if ahead else "not seen"
         else:
@@ -68,9 +72,7 @@ def _won(found: Mapping[str, object]) -> Finding:
         said.append(f"{dataset}: {wins} wins, {losses} losses (p {p:.2g})")
         ahead += p < SIGNIFICANT and mean > 0
         behind += p < SIGNIFICANT and mean < 0
-    verdict = (
-        "does not hold" if behind else "holds" if ahead == len(found) else "holds in part" if ahead else "not decided"
-    )
+    verdict = "does not hold" if behind else "holds" if ahead == len(found) else "holds in part" if ahead else UNDECIDED
     return Finding("; ".join(said), verdict if found else NOT_RUN)
 
 

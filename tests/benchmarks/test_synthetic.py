@@ -70,6 +70,8 @@ def test_a_torn_last_line_is_passed_over_and_others_are_not(tmp_path: Path):
     with runs.path.open("a") as file:
         file.write('{"a":')
     assert list(runs.records()) == [{"a": 1}]
+    runs.append({"a": 2})
+    assert list(runs.records()) == [{"a": 1}, {"a": 2}]
     runs.path.write_text('{"a":\n{"a": 1}\n')
     with pytest.raises(FileError, match="line 1"):
         list(runs.records())
