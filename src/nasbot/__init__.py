@@ -24,6 +24,7 @@ from nasbot.architecture import (
 from nasbot.errors import (
     CodecError,
     DataError,
+    ExportError,
     FileError,
     InvalidArchitectureError,
     NasbotError,
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from nasbot.gp import BeliefOptions, GraphGP
     from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
     from nasbot.study import Budget, Study, StudyView, maximise, minimise
+    from nasbot.training.export import export
+    from nasbot.training.model_file import load_model
     from nasbot.training.trace import trace
 
 __version__ = "0.1.0"
@@ -60,6 +63,8 @@ _LATER = {
     **dict.fromkeys(("BeliefOptions", "GraphGP"), "nasbot.gp"),
     **dict.fromkeys(("NASBOT", "EvolutionSearch", "RandomSearch", "TreeBO"), "nasbot.searchers"),
     **dict.fromkeys(("Budget", "Study", "StudyView", "maximise", "minimise"), "nasbot.study"),
+    "export": "nasbot.training.export",
+    "load_model": "nasbot.training.model_file",
     "trace": "nasbot.training.trace",
 }
 
@@ -85,6 +90,7 @@ __all__ = [
     "DataError",
     "Distances",
     "EvolutionSearch",
+    "ExportError",
     "FileError",
     "GraphGP",
     "InvalidArchitectureError",
@@ -116,8 +122,10 @@ __all__ = [
     "cross",
     "distance",
     "explain",
+    "export",
     "initial_pool",
     "layer_masses",
+    "load_model",
     "maximise",
     "minimise",
     "pairwise",

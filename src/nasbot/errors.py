@@ -131,3 +131,9 @@ class DataError(NasbotError, ValueError):
     """Data cannot be learned from as they are: what is wrong, in which column, and what to do about it."""
 
     exit_code = 11
+
+
+class ExportError(NasbotError, RuntimeError):
+    """A file written for use elsewhere does not give the network's own outputs; it was not kept."""
+
+    exit_code = 12

@@ -9,7 +9,9 @@ from torch.nn import functional as F
 import nasbot
 from nasbot import Architecture, Layer, OptionError, TraceError, VocabularyError
 from nasbot.architecture.blocks import chain
-from tests.training.models import Bottleneck, DenseNetLike, InceptionLike, ResNet, vgg
+from nasbot.testing.networks import random_architecture
+from nasbot.training.module import build
+from tests.training.models import Bottleneck, DenseNetLike, InceptionLike, ResNet, narrow, vgg
 
 
 class Model(nn.Module):
@@ -311,6 +313,7 @@ REFUSED = {
     "MultiheadAttention 'at'": Model(lambda m, x: m.at(x, x, x), at=nn.MultiheadAttention(4, 2)),
     "mul 'mul'": headed(lambda m, x: x * torch.sigmoid(m.a(x)), a=conv(8, 8)),
     "getitem 'getitem'": headed(lambda m, x: x[:, :4]),
+    "getitem 'getitem' cannot": headed(lambda m, x: x[:, 4:]),
     "Upsample 'up'": headed(lambda m, x: m.up(x), up=nn.Upsample(scale_factor=2)),
     "permute 'permute'": headed(lambda m, x: x.permute(0, 1, 3, 2)),
     "add 'add' adds Linear 'a' and input": two_linears(lambda m, x: m.b(torch.relu(m.a(x)) + x)),
@@ -352,10 +355,39 @@ def test_a_graph_that_breaks_a_rule_names_rule_and_layer():
         nasbot.trace(model, kind="cnn")
 
 
+def test_with_an_example_a_forward_may_look_at_shapes():
+    def forward(m, x):
+        if x.ndim == 4 and x.shape[1] == 3 and x.size(2) > 4:
+            x = m.stem(x)
+        return m.head(x.mean((2, 3)) if len(x.size()) == 4 else x)
+
+    model = Model(forward, stem=conv(3, 8), head=nn.Linear(8, 10))
+    assert nasbot.trace(model, torch.zeros(2, 3, 8, 8)) == cnn(STEM)
+    with pytest.raises(TraceError, match="an example of its inputs may help"):
+        nasbot.trace(model)
+
+
+def test_a_model_is_traced_as_it_evaluates():
+    """Some return their auxiliary heads too while they are trained."""
+    model = two_linears(lambda m, x: (m.a(x), m.b(x)) if m.training else m.a(x))
+    assert nasbot.trace(model) == mlp()
+    assert model.training
+
+
+@pytest.mark.parametrize("kind", ["cnn", "mlp-reg", "mlp-class"])
+def test_what_we_build_comes_back(kind):
+    shape = (3, 16, 16) if kind == "cnn" else (7,)
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        arch = narrow(random_architecture(kind, rng=rng, n_layers=int(rng.integers(4, 30))))
+        network = build(arch, input_shape=shape, n_outputs=3, seed=seed)
+        assert nasbot.trace(network) == arch, f"{kind} {seed}"
+
+
 def test_a_model_that_does_not_run_on_the_example_is_refused_and_left_as_it_was():
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(), nn.Linear(9, 1))
     model[2].eval()
-    with pytest.raises(TraceError, match="does not run on the example"):
+    with pytest.raises(TraceError, match="cannot follow the forward of Sequential: RuntimeError: mat1"):
         nasbot.trace(model, torch.zeros(2, 4))
     assert [module.training for module in model] == [True, True, False, True]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import nn
 
@@ -143,16 +143,23 @@ def halves_joined(strands: Iterable[Strand]) -> tuple[Strand, ...]:
     return tuple(joined)
 
 
-def subsampling(index: Any) -> int | None:
-    """n where the index takes every n-th pixel of every channel of every image; None for any other index."""
-    if not isinstance(index, tuple) or len(index) > 4 or not all(isinstance(x, slice) or x is Ellipsis for x in index):
+class Window(NamedTuple):
+    """What an index leaves of images: every n-th pixel, and perhaps the first channels alone."""
+
+    stride: int = 1
+    channels: int | None = None
+
+
+def window_of(index: Any) -> Window | None:
+    """The window that an index takes of every image; None where it takes anything else."""
+    if not isinstance(index, tuple) or not 2 <= len(index) <= 4 or not all(isinstance(x, slice) for x in index):
         return None
-    slices = [x for x in index if isinstance(x, slice)]
-    if any(x.start not in (None, 0) or x.stop is not None for x in slices):
+    images, channels, *pixels = index
+    strides = {x.step or 1 for x in pixels} or {1}
+    whole = all(x.start in (None, 0) for x in index) and all(x.stop is None for x in (images, *pixels))
+    if not whole or len(strides) > 1 or len(pixels) == 1 or {images.step or 1, channels.step or 1} != {1}:
         return None
-    steps = {x.step or 1 for x in slices[-2:]}
-    leading = {x.step or 1 for x in slices[:-2]}
-    return steps.pop() if len(steps) == 1 and leading <= {1} and len(slices) >= 2 else None
+    return Window(strides.pop(), channels.stop)
 
 
 def ways_back(flow: Flow) -> Iterator[tuple[tuple[Draft, ...], tuple[Draft, ...]]]:

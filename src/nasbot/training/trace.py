@@ -40,16 +40,19 @@ from nasbot.training._drafts import (
     Flow,
     Operation,
     Strand,
+    Window,
     flows_in,
     halves_joined,
     is_shortcut,
     key_of,
     names_of,
     pair,
-    subsampling,
     total_stride,
     ways_back,
+    window_of,
 )
+from nasbot.training._tracers import attribute, graph_of
+from nasbot.training.module import Network
 
 ADVICE = "; trace(model, approximate=True) takes the nearest"
 
@@ -59,8 +62,9 @@ def trace(
 ) -> Architecture:
     """The layer graph of ``model``; TraceError, naming the operation, where it does what no layer graph can say.
 
-    Nothing is computed and the model is left as it is; with ``example``, a batch of inputs, it is also run once, so
-    that a model which does not fit its own data is refused here.
+    The model is traced as it evaluates, and left as it is. Nothing is computed, unless there is an ``example``, a batch
+    of inputs: then a forward that looks at shapes can be followed, and a model which does not fit its own data is
+    refused here.
 
     ``kind`` is cnn, mlp-reg or mlp-class; by default a model with 2D convolutions is a cnn and another one an mlp-class
     if it ends in a softmax or a sigmoid, else an mlp-reg. Images are averaged before a dense layer in our networks, so
@@ -73,20 +77,9 @@ def trace(
         raise OptionError(f"model: expected a torch.nn.Module, got {type(model).__name__}")
     if kind is not None and kind not in ("cnn", "mlp-reg", "mlp-class"):
         raise OptionError(f"kind: expected cnn, mlp-reg or mlp-class, got {str(kind)[:60]!r}")
-    graph = _graph_of(model)
-    if example is not None:
-        _check_it_runs(model, example)
-    return _Walk(model, graph, kind, approximate).architecture()
-
-
-def _graph_of(model: nn.Module) -> fx.Graph:
-    try:
-        return fx.Tracer().trace(model)
-    except Exception as error:  # noqa: BLE001  # a person's own forward runs in there, and may raise anything
-        first_line = (str(error).strip().splitlines() or [""])[0][:200]
-        raise TraceError(
-            f"torch.fx cannot follow the forward of {type(model).__name__}: {type(error).__name__}: {first_line}"
-        ) from None
+    if example is None and isinstance(model, Network):
+        example = torch.zeros(1, *model.input_shape)
+    return _Walk(model, graph_of(model, example), kind, approximate).architecture()
 
 
 def _used(graph: fx.Graph) -> list[fx.Node]:
@@ -105,20 +98,6 @@ def _used(graph: fx.Graph) -> list[fx.Node]:
                 f"{node.name} changes a tensor in place and its result is not used; write x = {node.name}(x)"
             )
     return [node for node in graph.nodes if node in used]
-
-
-def _check_it_runs(model: nn.Module, example: torch.Tensor) -> None:
-    """Run the model once in evaluation mode, and leave every module in the mode it was in."""
-    training = [module for module in model.modules() if module.training]
-    try:
-        with torch.no_grad():
-            model.eval()(example)
-    except (RuntimeError, TypeError, ValueError) as error:
-        first_line = (str(error).strip().splitlines() or [""])[0][:200]
-        raise TraceError(f"{type(model).__name__} does not run on the example: {first_line}") from None
-    finally:
-        for module in training:
-            module.training = True
 
 
 class _Walk:
@@ -160,7 +139,7 @@ class _Walk:
         if node.op == "placeholder":
             return self._input(node)
         if node.op == "get_attr":
-            return _attribute(self.model, str(node.target))
+            return attribute(self.model, str(node.target))
         operation = self.operations[node]
         known = replace(
             operation,
@@ -193,8 +172,8 @@ class _Walk:
         for keys, apply in self._table().items():
             if key in keys:
                 return apply(operation, flows)
-        if key == "getitem" and subsampling(operation.args[1]) is not None:
-            return self._subsampled(operation, flow)
+        if key == "getitem" and (window := window_of(operation.args[1])) is not None:
+            return self._cropped(operation, flow, window)
         raise self._cannot(operation)
 
     def _table(self) -> dict[frozenset[str], Callable[[Operation, list[Flow]], Flow]]:
@@ -251,12 +230,11 @@ class _Walk:
         draft = self._draft("pool", operation, flow, label=POOLS[operation.key], stride=2)
         return Flow((Strand(draft),))
 
-    def _subsampled(self, operation: Operation, flow: Flow) -> Flow:
-        """Every n-th pixel: part of the shortcut of a residual block, and a layer nowhere."""
-        stride = subsampling(operation.args[1]) or 1
-        if stride == 1:
+    def _cropped(self, operation: Operation, flow: Flow, window: Window) -> Flow:
+        """Every n-th pixel, the first channels: part of the shortcut of a residual block, and a layer nowhere."""
+        if window == Window():
             return flow
-        draft = self._draft("pool", operation, self._images(operation, [flow]), stride=stride)
+        draft = self._draft("pool", operation, self._images(operation, [flow]), stride=window.stride)
         draft.flaws.append("is expressible only as the shortcut of a residual block")
         return Flow((Strand(draft),))
 
@@ -501,11 +479,3 @@ class _Walk:
     def _cannot(self, operation: Operation, why: str | None = None, *, advice: bool = False) -> TraceError:
         reason = why or f"cannot be expressed as a layer of {self._kind_shown}"
         return TraceError(f"{operation.shown} {reason}{ADVICE if advice else ''}")
-
-
-def _attribute(model: nn.Module, target: str) -> Any:
-    """A parameter or a buffer of the model, or whatever else its forward refers to by name."""
-    found: Any = model
-    for part in target.split("."):
-        found = getattr(found, part)
-    return found
