@@ -137,3 +137,9 @@ class ExportError(NasbotError, RuntimeError):
     """A file written for use elsewhere does not give the network's own outputs; it was not kept."""
 
     exit_code = 12
+
+
+class DivergedError(NasbotError, ArithmeticError):
+    """Training reached a loss that is not a finite number, or near it. The trial fails as nan."""
+
+    exit_code = 13

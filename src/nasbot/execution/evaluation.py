@@ -14,7 +14,7 @@ import numpy as np
 
 from nasbot._rng import Role, derived_seed, stream
 from nasbot.architecture import Architecture
-from nasbot.errors import NasbotError, RefusedError
+from nasbot.errors import DivergedError, NasbotError, RefusedError
 from nasbot.execution.base import Job, Objective
 from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point, Scored
 
@@ -102,6 +102,8 @@ def failure_of(error: BaseException) -> Failed:
 def _cause_of(error: BaseException) -> FailureCause:
     if isinstance(error, RefusedError):
         return FailureCause.REFUSED
+    if isinstance(error, DivergedError):
+        return FailureCause.NAN
     if isinstance(error, MemoryError):
         return FailureCause.OOM
     if isinstance(error, RuntimeError) and any(sign in _message_of(error) for sign in OUT_OF_MEMORY):

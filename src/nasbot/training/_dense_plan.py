@@ -1,0 +1,261 @@
+"""One training step of a network of vectors, written out: forward, loss, backward, in buffers made once.
+
+A step of a small network is spent on bookkeeping: of autograd, of allocation, of concatenation. Here each layer is a
+few calls into buffers that stay: parents are not concatenated, each multiplies its own columns of the weights; and
+gradients are written where the optimiser reads them. Autograd is the slow twin (tests/training/test_dense_plan.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from nasbot.architecture import Role
+from nasbot.training.activations import LEAKY_SLOPE, SOFTPLUS_THRESHOLD
+from nasbot.training.module import Dense, DenseLayer, Network
+from nasbot.training.optimisers import Group, groups_of
+from nasbot.training.recipes import Settings
+
+aten = torch.ops.aten
+
+
+# -- activations, from sums to what is emitted and back ----------------------------------------------------------------
+# forward(sums, emitted): writes emitted. Where the two are one tensor, it is overwritten.
+# backward(gradient of emitted, sums, emitted, gradient of sums): writes the last, which may be the first.
+
+Forward = Callable[[Tensor, Tensor], object]
+Backward = Callable[[Tensor, Tensor, Tensor, Tensor], object]
+
+
+def _crelu(z: Tensor, h: Tensor) -> None:
+    n = z.shape[1]
+    torch.clamp_min(z, 0.0, out=h[:, :n])
+    torch.neg(torch.clamp_max(z, 0.0), out=h[:, n:])
+
+
+def _crelu_backward(dh: Tensor, z: Tensor, h: Tensor, dz: Tensor) -> None:
+    n = z.shape[1]
+    torch.where(z > 0, dh[:, :n], torch.neg(dh[:, n:]), out=dz)
+
+
+@dataclass(frozen=True)
+class _Rule:
+    forward: Forward
+    backward: Backward
+    in_place: bool = True  # sums and what is emitted share a buffer: the gradient needs only what is emitted
+
+
+_RULES = {
+    "": _Rule(lambda z, h: None, lambda dh, z, h, dz: None),
+    "relu": _Rule(
+        lambda z, h: torch.relu_(z),
+        lambda dh, z, h, dz: aten.threshold_backward.grad_input(dh, h, 0, grad_input=dz),
+    ),
+    "crelu": _Rule(_crelu, _crelu_backward, in_place=False),
+    "leaky-relu": _Rule(
+        lambda z, h: torch.nn.functional.leaky_relu_(z, LEAKY_SLOPE),
+        lambda dh, z, h, dz: aten.leaky_relu_backward.grad_input(dh, h, LEAKY_SLOPE, True, grad_input=dz),
+    ),
+    "softplus": _Rule(
+        lambda z, h: aten.softplus.out(z, 1, SOFTPLUS_THRESHOLD, out=h),
+        lambda dh, z, h, dz: aten.softplus_backward.grad_input(dh, z, 1, SOFTPLUS_THRESHOLD, grad_input=dz),
+        in_place=False,
+    ),
+    "elu": _Rule(
+        lambda z, h: torch.nn.functional.elu_(z),
+        lambda dh, z, h, dz: aten.elu_backward.grad_input(dh, 1, 1, 1, True, h, grad_input=dz),
+    ),
+    "logistic": _Rule(
+        lambda z, h: torch.sigmoid_(z),
+        lambda dh, z, h, dz: aten.sigmoid_backward.grad_input(dh, h, grad_input=dz),
+    ),
+    "tanh": _Rule(
+        lambda z, h: torch.tanh_(z),
+        lambda dh, z, h, dz: aten.tanh_backward.grad_input(dh, h, grad_input=dz),
+    ),
+}
+
+
+# -- one layer ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Source:
+    """One parent of a layer: what it emits, the columns of the weights that are its, and where gradients go."""
+
+    emitted: Tensor
+    columns: Tensor  # (units, width of the parent)
+    transposed: Tensor
+    columns_gradient: Tensor
+    gradient: Tensor | None  # of what the parent emits; None for the input
+    is_first_to_write: bool = False
+
+
+@dataclass
+class _Work:
+    """One layer: its buffers, and what to do with them."""
+
+    sums: Tensor
+    emitted: Tensor
+    gradient: Tensor  # of what is emitted
+    sums_gradient: Tensor
+    bias: Tensor
+    bias_gradient: Tensor
+    rule: _Rule
+    sources: list[_Source] = field(default_factory=list)
+
+
+class DensePlan:
+    """Steps of one network on batches of one size. Its parameters become views of what the optimiser moves."""
+
+    @staticmethod
+    def serves(network: Network) -> bool:
+        """Whether every layer is dense, without normalisation and dropout, and on the CPU."""
+        parts = network.layers.values()
+        on_cpu = all(p.device.type == "cpu" for p in network.parameters())
+        return on_cpu and not network.dropouts and all(type(part) in (Dense, DenseLayer) for part in parts)
+
+    def __init__(self, network: Network, settings: Settings, batch_size: int) -> None:
+        self.network, self.sums, self.batch_size = network, settings.sums, batch_size
+        self.groups, self.gradients = _flattened(network, settings)
+        self.input = self.gradients[0][0].new_zeros(batch_size, network.input_shape[0])
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Make the buffers and say, for each layer, what meets what."""
+        arch, n = self.network.arch, self.batch_size
+        decisions = arch.decision_layers
+        # All decision layers in one buffer: one softmax, one mean.
+        zeros = self.input.new_zeros
+        self.decisions = zeros(len(decisions), n, self.network.n_outputs)
+        self.decisions_gradient = torch.zeros_like(self.decisions)
+        self.minus_one = -torch.ones_like(self.decisions[:1, :1, :1])
+        works: dict[int, _Work] = {}
+        for u, layer in enumerate(arch.layers[1:-1], start=1):
+            label = arch.vocabulary.by_name[layer.label]
+            part = self.network.layers[str(u)]
+            assert isinstance(part, Dense)
+            if label.role is Role.DECISION:
+                place = decisions.index(u)
+                sums, gradient = self.decisions[place], self.decisions_gradient[place]
+                work = _Work(sums, sums, gradient, gradient, part.bias.data, _grad(part.bias), _RULES[""])
+            else:
+                rule = _RULES[label.activation]
+                sums, sums_gradient = zeros(n, part.out_features), zeros(n, part.out_features)
+                shares = rule.in_place and label.width_factor == 1
+                emitted = sums if shares else zeros(n, part.out_features * label.width_factor)
+                # The gradient of the sums may overwrite that of what is emitted wherever the two are of one shape.
+                gradient = sums_gradient if label.width_factor == 1 else torch.zeros_like(emitted)
+                work = _Work(sums, emitted, gradient, sums_gradient, part.bias.data, _grad(part.bias), rule)
+            works[u] = work
+            self._connect(u, part, works)
+        self.forward_order = list(works.values())
+        self.backward_order = self.forward_order[::-1]
+        _mark_first_writers(self.backward_order)
+
+    def _connect(self, u: int, part: Dense, works: dict[int, _Work]) -> None:
+        start = 0
+        weight, gradient = part.weight.data, _grad(part.weight)
+        for p in self.network.arch.parents[u]:
+            emitted = self.input if p == 0 else works[p].emitted
+            end = start + emitted.shape[1]
+            columns = weight[:, start:end]
+            back = None if p == 0 else works[p].gradient
+            works[u].sources.append(_Source(emitted, columns, columns.t(), gradient[:, start:end], back))
+            start = end
+
+    def step(self, x: Tensor, y: Tensor) -> float:
+        """Gradients of the mean loss of this batch (or of its sum), left in ``gradients``; returns the mean loss."""
+        self.input.copy_(x)
+        for work in self.forward_order:
+            sums = work.sums
+            first, *others = work.sources
+            torch.addmm(work.bias, first.emitted, first.transposed, out=sums)
+            for source in others:
+                sums.addmm_(source.emitted, source.transposed)
+            work.rule.forward(sums, work.emitted)
+        loss = self._class_loss(y) if self.network.classifies else self._number_loss(y)
+        for work in self.backward_order:
+            dz = work.sums_gradient
+            work.rule.backward(work.gradient, work.sums, work.emitted, dz)
+            torch.sum(dz, 0, out=work.bias_gradient)
+            transposed = dz.t()
+            for source in work.sources:
+                torch.mm(transposed, source.emitted, out=source.columns_gradient)
+                if source.gradient is None:
+                    continue
+                if source.is_first_to_write:
+                    torch.mm(dz, source.columns, out=source.gradient)
+                else:
+                    source.gradient.addmm_(dz, source.columns)
+        return loss
+
+    def _number_loss(self, y: Tensor) -> float:
+        """Mean squared error of the mean of the decision layers, all of which get the same gradient."""
+        k, n, n_outputs = self.decisions.shape
+        out = self.decisions[0] if k == 1 else self.decisions.mean(dim=0)
+        difference = torch.sub(out, y)
+        flat = difference.reshape(-1)
+        loss = float(torch.dot(flat, flat)) / (n * n_outputs)
+        scale = 2.0 / (k * n_outputs * (1 if self.sums else n))
+        torch.mul(difference, scale, out=self.decisions_gradient[0])
+        if k > 1:
+            self.decisions_gradient[1:] = self.decisions_gradient[0]
+        return loss
+
+    def _class_loss(self, y: Tensor) -> float:
+        """Negative log-likelihood under the mean of the decision layers' probabilities.
+
+        Each layer's gradient is its own (p - truth), times its share of the probability given to the truth.
+        """
+        k, n, _ = self.decisions.shape
+        logs = torch.log_softmax(self.decisions, dim=2)
+        truth = y.view(1, n, 1).expand(k, n, 1)
+        of_truth = logs.gather(2, truth)  # (k, n, 1)
+        shares: Tensor | float = 1.0
+        if k > 1:
+            together = torch.logsumexp(of_truth, dim=0)
+            shares = torch.exp(of_truth - together)
+            loss = math.log(k) - float(together.mean())
+        else:
+            loss = -float(of_truth.mean())
+        gradient = torch.exp(logs, out=self.decisions_gradient)
+        gradient.scatter_add_(2, truth, self.minus_one.expand(k, n, 1))
+        gradient.mul_(shares if self.sums else shares / n)
+        return loss
+
+
+def _mark_first_writers(backward_order: Sequence[_Work]) -> None:
+    """Of the layers that give a parent its gradient, the first writes and the others add."""
+    written: set[int] = set()
+    for work in backward_order:
+        for source in work.sources:
+            if source.gradient is not None:
+                source.is_first_to_write = id(source.gradient) not in written
+                written.add(id(source.gradient))
+
+
+def _flattened(network: Network, settings: Settings) -> tuple[list[Group], list[list[Tensor]]]:
+    """Each group's parameters as views of one tensor, and one tensor for their gradients beside it."""
+    groups, gradients = [], []
+    for group in groups_of(network, settings):
+        flat = torch.cat([p.data.reshape(-1) for p in group.parameters])
+        gradient = torch.zeros_like(flat)
+        start = 0
+        for p in group.parameters:
+            end = start + p.numel()
+            p.data = flat[start:end].view(p.shape)
+            p.grad = gradient[start:end].view(p.shape)
+            start = end
+        groups.append(Group([flat], group.factor, group.decays))
+        gradients.append([gradient])
+    return groups, gradients
+
+
+def _grad(parameter: Tensor) -> Tensor:
+    assert parameter.grad is not None
+    return parameter.grad

@@ -1,0 +1,389 @@
+"""Training a network: batches, steps, looks at the validation part, the best weights kept.
+
+The whole data set is in memory. Each epoch draws one permutation; batches are taken from it without touching single
+samples; a batch that would be short at the end of an epoch is left for the next permutation. After every interval of
+the recipe the network is looked at on the validation part, and the weights of the best look are those it ends with.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from nasbot._rng import Role, derived_seed, stream
+from nasbot.architecture import Architecture
+from nasbot.errors import DataError, DivergedError, OptionError
+from nasbot.training._dense_plan import DensePlan
+from nasbot.training.data import Dataset, Part
+from nasbot.training.estimates import check_affordable, estimate
+from nasbot.training.module import Network, build
+from nasbot.training.optimisers import groups_of, optimiser_of
+from nasbot.training.recipes import FAST, Recipe, Settings, recipe_of
+from nasbot.trial import Point
+
+TOO_HIGH = 1e9  # a loss from which nothing comes back in single precision
+# A permuted copy of the inputs serves a whole epoch of batches; beyond this many bytes each batch is gathered alone.
+MAX_EPOCH_COPY = 64_000_000
+CHUNK_NUMBERS = 2_000_000  # inputs that are looked at together, so that a look needs little memory
+MAX_CHUNK = 4096
+DROP = 0.1  # what a step of the "steps" schedule multiplies the step size by
+
+Report = Callable[[int, float], object]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained network, with the weights of its best look at the validation part."""
+
+    network: Network
+    loss: float  # on the validation part: mean squared error of the standardised target, or negative log-likelihood
+    score: float  # what the recipe compares: the loss, or the share of wrong classes
+    curve: tuple[Point, ...]  # the score at each look
+    steps: int
+    best_step: int
+    seconds: float
+    stopped: str  # steps, patience or time
+    metrics: Mapping[str, float]  # of validation and test part, in people's units
+
+
+def train(
+    network: Network | Architecture,
+    data: Dataset,
+    recipe: Recipe | str = FAST,
+    *,
+    seed: int = 0,
+    report: Report | None = None,
+    seconds: float | None = None,
+    device: str = "cpu",
+) -> Trained:
+    """Train on ``data.train``, choosing by ``data.valid``. An architecture begins with the weights of ``seed``.
+
+    ``report(step, score)`` is called at each look. After ``seconds`` training ends with what it has; where that is
+    foreseeable the step size comes down in time. Equal seeds give equal weights on one machine, unless time ran out.
+
+    Raises RefusedError, before anything is built, where the recipe's limits are crossed, and DivergedError as soon as
+    a loss is not a number.
+    """
+    settings = recipe_of(recipe).settings(data.input_shape)
+    _check(data, seconds)
+    arch = network if isinstance(network, Architecture) else network.arch
+    expected = estimate(
+        arch, settings, input_shape=data.input_shape, n_outputs=data.n_outputs, n_samples=len(data.train)
+    )
+    check_affordable(expected, settings)
+    begun = time.monotonic()
+    if isinstance(network, Architecture):
+        network = build(arch, input_shape=data.input_shape, n_outputs=data.n_outputs, seed=seed)
+    elif (network.input_shape, network.n_outputs) != (data.input_shape, data.n_outputs):
+        raise OptionError(
+            f"network: made for inputs {network.input_shape} and {network.n_outputs} outputs, "
+            f"the data have {data.input_shape} and {data.n_outputs}"
+        )
+    if network.classifies != data.is_classification:
+        raise OptionError(f"network: its kind is {arch.kind}, the data ask for {data.kind}")
+    course = _Course(network, data, settings, expected.steps, seed=seed, device=device)
+    with _own_randomness(network, seed):
+        course.run(report, None if seconds is None else begun + seconds, begun)
+    course.keep_best()
+    metrics = {
+        **_named("valid", metrics_of(network, data, data.valid)),
+        **_named("test", metrics_of(network, data, data.test)),
+    }
+    return Trained(
+        network,
+        course.best.loss,
+        course.best.score,
+        tuple(course.curve),
+        course.step,
+        course.best.step,
+        time.monotonic() - begun,
+        course.stopped,
+        metrics,
+    )
+
+
+def _check(data: Dataset, seconds: float | None) -> None:
+    if len(data.train) < 2 or len(data.valid) < 1:
+        raise DataError(
+            f"{data.name}: training needs at least 2 rows to learn from and 1 to validate on, "
+            f"got {len(data.train)} and {len(data.valid)}"
+        )
+    if seconds is not None and not seconds > 0:
+        raise OptionError(f"seconds: expected a number > 0 or None, got {seconds!r}")
+
+
+# -- the course of one training ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Look:
+    """The validation part as it was after a step."""
+
+    step: int
+    loss: float
+    score: float
+
+
+class _Course:
+    """One training: what changes while it runs."""
+
+    def __init__(
+        self, network: Network, data: Dataset, settings: Settings, n_steps: int, *, seed: int, device: str
+    ) -> None:
+        self.network, self.settings, self.n_steps = network, settings, n_steps
+        self.device = torch.device(device)
+        network.to(self.device)
+        if network.takes_images:
+            network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # not in the stubs
+        self.valid = _on(self.device, data.valid)
+        self.batches = batches_of(
+            _on(self.device, data.train), settings.batches(len(data.train)), rng=stream(seed, 0, Role.BATCHES)
+        )
+        self.interval = settings.interval(n_steps)
+        self.take_step = stepper(network, settings, settings.batches(len(data.train)))
+        self.step = 0
+        self.curve: list[Point] = []
+        self.best = Look(0, math.inf, math.inf)
+        self.best_state: dict[str, Tensor] = {}
+        self.stopped = "steps"
+
+    def run(self, report: Report | None, end: float | None, begun: float) -> None:
+        """Steps and looks until the steps, the patience or the time are used up."""
+        self.network.train()
+        without_better = 0
+        for x, y in self.batches:
+            progress = self.step / self.n_steps
+            if end is not None:
+                progress = max(progress, (time.monotonic() - begun) / max(end - begun, 1e-9))
+            out_of_time = progress >= 1 and self.step > 0
+            if not out_of_time:
+                self._take(x, y, progress)
+            if out_of_time or self.step % self.interval == 0 or self.step == self.n_steps:
+                without_better = 0 if self._look(report) else without_better + 1
+                if self.step == self.n_steps:
+                    return
+                if out_of_time:
+                    self.stopped = "time"
+                    return
+                if self.settings.patience is not None and without_better >= self.settings.patience:
+                    self.stopped = "patience"
+                    return
+
+    def _take(self, x: Tensor, y: Tensor, progress: float) -> None:
+        loss = self.take_step(x, y, step_size(self.settings, self.step, self.n_steps, progress))
+        self.step += 1
+        if not loss < TOO_HIGH:  # a NaN is not
+            raise DivergedError(
+                f"training diverged: the loss of step {self.step} is {loss:.3g}; a smaller step_size may help"
+            )
+
+    def _look(self, report: Report | None) -> bool:
+        """Whether the validation part is predicted better than ever before."""
+        if self.curve and self.curve[-1].step == self.step:
+            return True  # looked at already: time ran out just after
+        loss, error = losses(self.network, *self.valid)
+        self.network.train()
+        if not loss < TOO_HIGH:
+            raise DivergedError(
+                f"training diverged: the validation loss after step {self.step} is {loss:.3g}; "
+                "a smaller step_size may help"
+            )
+        look = Look(self.step, loss, error if self.settings.score == "error" and error is not None else loss)
+        self.curve.append(Point(self.step, look.score))
+        if report is not None:
+            report(self.step, look.score)
+        if not look.score < self.best.score:
+            return False
+        self.best = look
+        self._remember()
+        return True
+
+    @torch.no_grad()
+    def _remember(self) -> None:
+        state = self.network.state_dict()
+        if not self.best_state:
+            self.best_state = {name: torch.clone(tensor) for name, tensor in state.items()}
+            return
+        for name, tensor in state.items():
+            self.best_state[name].copy_(tensor)
+
+    @torch.no_grad()
+    def keep_best(self) -> None:
+        """Give the network its best weights, in memory of their own and in the usual order."""
+        self.network.load_state_dict(self.best_state)
+        for parameter in self.network.parameters():
+            parameter.grad = None
+            parameter.data = parameter.data.clone(memory_format=torch.contiguous_format)
+        self.network.cpu().eval()
+
+
+def step_size(settings: Settings, step: int, n_steps: int, progress: float) -> float:
+    """The step size of a step, ``progress`` being how much of the training lies behind it."""
+    size = settings.step_size
+    if settings.schedule == "cosine":
+        size *= 0.5 * (1.0 + math.cos(math.pi * min(progress, 1.0)))
+    elif settings.schedule == "steps":
+        size *= DROP ** sum(progress >= drop for drop in settings.drops)
+    rising = settings.warm_up * n_steps
+    return size * min(1.0, (step + 1) / rising) if rising >= 1 else size
+
+
+@contextmanager
+def _own_randomness(network: Network, seed: int) -> Iterator[None]:
+    """Dropout draws from torch's global state: lend it one of ours, and give back the old one afterwards."""
+    if not network.dropouts:
+        yield
+        return
+    with torch.random.fork_rng():
+        torch.manual_seed(derived_seed(seed, 0, Role.OBJECTIVE))
+        yield
+
+
+# -- batches -----------------------------------------------------------------------------------------------------------
+
+
+def batches_of(part: tuple[Tensor, Tensor], size: int, *, rng: np.random.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+    """Batches of this size without end: a new permutation for each epoch, what is left of it thrown away."""
+    X, y = part
+    as_copy = X.ndim == 2 and X.numel() * X.element_size() <= MAX_EPOCH_COPY
+    n_batches = len(X) // size
+    while True:
+        order = torch.from_numpy(rng.permutation(len(X))[: n_batches * size]).to(X.device)
+        y_epoch = y.index_select(0, order)
+        X_epoch = X.index_select(0, order) if as_copy else None
+        for start in range(0, n_batches * size, size):
+            if X_epoch is not None:
+                yield X_epoch[start : start + size], y_epoch[start : start + size]
+                continue
+            x = X.index_select(0, order[start : start + size])
+            if x.ndim == 4:
+                x = x.contiguous(memory_format=torch.channels_last)
+            yield x, y_epoch[start : start + size]
+
+
+def _on(device: torch.device, part: Part) -> tuple[Tensor, Tensor]:
+    return _tensor(part.X).to(device), _tensor(part.y).to(device)
+
+
+def _tensor(array: np.ndarray) -> Tensor:
+    """A tensor on the array's own memory, which is only read: a file shared by several processes, often."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writ")
+        return torch.from_numpy(np.ascontiguousarray(array))
+
+
+# -- steps -------------------------------------------------------------------------------------------------------------
+
+TakeStep = Callable[[Tensor, Tensor, float], float]
+
+
+def stepper(network: Network, settings: Settings, batch_size: int) -> TakeStep:
+    """take_step(x, y, step size): one step on one batch; returns the batch's mean loss before it."""
+    if DensePlan.serves(network):
+        return planned_stepper(network, settings, batch_size)
+    return autograd_stepper(network, settings)
+
+
+def planned_stepper(network: Network, settings: Settings, batch_size: int) -> TakeStep:
+    """By the written-out plan of networks of vectors."""
+    plan = DensePlan(network, settings, batch_size)
+    optimiser = optimiser_of(plan.groups, settings)
+
+    @torch.no_grad()
+    def take_step(x: Tensor, y: Tensor, step_size: float) -> float:
+        loss = plan.step(x, y)
+        optimiser.step(plan.gradients, step_size)
+        return loss
+
+    return take_step
+
+
+def autograd_stepper(network: Network, settings: Settings) -> TakeStep:
+    """By autograd: any network."""
+    groups = groups_of(network, settings)
+    parameters = [p for group in groups for p in group.parameters]
+    optimiser = optimiser_of(groups, settings)
+    sizes = [len(group.parameters) for group in groups]
+
+    def take_step(x: Tensor, y: Tensor, step_size: float) -> float:
+        loss = loss_of(network(x), y, classifies=network.classifies)
+        gradients = torch.autograd.grad(loss * len(x) if settings.sums else loss, parameters)
+        with torch.no_grad():
+            optimiser.step(_by_group(gradients, parameters, sizes), step_size)
+        return float(loss.detach())
+
+    return take_step
+
+
+def _by_group(gradients: tuple[Tensor, ...], parameters: list[Tensor], sizes: list[int]) -> list[list[Tensor]]:
+    """The gradients in the groups of their parameters, each laid out in memory as its parameter is."""
+    laid_out = [
+        g if g.stride() == p.stride() else torch.empty_like(p).copy_(g)
+        for g, p in zip(gradients, parameters, strict=True)
+    ]
+    grouped, start = [], 0
+    for size in sizes:
+        grouped.append(laid_out[start : start + size])
+        start += size
+    return grouped
+
+
+def loss_of(out: Tensor, y: Tensor, *, classifies: bool) -> Tensor:
+    """Negative log-likelihood, or mean squared error over samples and outputs."""
+    return functional.nll_loss(out, y) if classifies else functional.mse_loss(out, y)
+
+
+# -- looks -------------------------------------------------------------------------------------------------------------
+
+
+def predictions(network: Network, X: Tensor) -> Tensor:
+    """What the network gives for all of X, a part at a time; leaves it in evaluation mode."""
+    network.eval()
+    chunk = max(1, min(MAX_CHUNK, CHUNK_NUMBERS // max(1, math.prod(network.input_shape) * (16 if X.ndim == 4 else 1))))
+    outs = []
+    with torch.inference_mode():
+        for x in torch.split(X, chunk):
+            outs.append(network(x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x))
+    return outs[0] if len(outs) == 1 else torch.cat(outs)
+
+
+def losses(network: Network, X: Tensor, y: Tensor) -> tuple[float, float | None]:
+    """The loss on all of X, and the share of wrong classes where there are classes."""
+    out = predictions(network, X)
+    loss = float(loss_of(out, y, classifies=network.classifies))
+    error = int((out.argmax(dim=1) != y).sum()) / len(y) if network.classifies else None
+    return loss, error
+
+
+def metrics_of(network: Network, data: Dataset, part: Part) -> dict[str, float]:
+    """What people ask about, in their units: mse, rmse and r2, or log_loss, error and accuracy; {} of no samples."""
+    if not len(part):
+        return {}
+    out = predictions(network, _tensor(part.X)).numpy()
+    if data.is_classification:
+        log_loss = -float(np.take_along_axis(out, part.y[:, None], axis=1).mean(dtype=np.float64))
+        error = float((out.argmax(axis=1) != part.y).mean())
+        return {"log_loss": log_loss, "error": error, "accuracy": 1.0 - error}
+    target = data.preprocessing.target
+    predicted = np.asarray(target.restored(out), dtype=np.float64).reshape(len(part), -1)
+    true = np.asarray(target.restored(part.y), dtype=np.float64).reshape(len(part), -1)
+    residual = ((predicted - true) ** 2).mean(axis=0)
+    variance = true.var(axis=0)
+    mse = float(residual.mean())
+    metrics = {"mse": mse, "rmse": math.sqrt(mse)}
+    if (variance > 0).all():
+        metrics["r2"] = float((1.0 - residual / variance).mean())
+    return metrics
+
+
+def _named(part: str, metrics: Mapping[str, float]) -> dict[str, float]:
+    return {f"{part}_{name}": value for name, value in metrics.items()}

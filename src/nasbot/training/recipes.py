@@ -1,0 +1,187 @@
+"""How networks are trained, as data: ``FAST`` for people's searches, ``PAPER`` for the protocol of Appendix C.2.
+
+A recipe has one set of settings for networks of vectors and one for networks of images. To change some of them:
+``FAST.changed(n_steps=500)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from nasbot._typing import Json
+from nasbot.errors import OptionError
+
+OPTIMISERS = ("adamw", "sgd")
+SCHEDULES = ("cosine", "constant", "steps")
+SCORES = ("loss", "error")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """One way to train. The comments say what each is; None switches it off."""
+
+    optimiser: str = "adamw"  # or "sgd"
+    step_size: float = 3e-3
+    # adamw: the step size of a layer's weights is that of layers with this many inputs, times it over the layer's own
+    # number of inputs: a step then moves a layer's sums equally however wide the network is. None: the same for all.
+    reference_width: int | None = 64
+    momentum: float = 0.0  # sgd
+    weight_decay: float = 1e-4  # adamw: taken off each weight directly; sgd: added to the gradient
+    schedule: str = "cosine"  # from the step size to 0; "constant"; "steps": a tenth of it after each of ``drops``
+    drops: tuple[float, ...] = ()  # as shares of all steps
+    warm_up: float = 0.08  # the share of steps in which the step size rises from 0
+    sums: bool = False  # over the samples of a batch, instead of the mean
+    batch_size: int = 256  # fewer where there are few samples: at least ``min_batches`` to an epoch
+    min_batches: int = 8
+    n_steps: int | None = None  # None: by the four below
+    epochs: float = 40.0
+    min_steps: int = 300
+    max_steps: int = 1500
+    work: float | None = 2e12  # floating-point operations in all; larger networks are trained for fewer steps
+    check_every: int | None = None  # steps between looks at the validation part; None: ``n_checks`` of them
+    n_checks: int = 15
+    patience: int | None = 5  # looks without a better one, after which training ends
+    score: str = "loss"  # what the looks compare and the objective returns; "error": the share of wrong classes
+    # A network beyond one of these is refused before anything is built.
+    max_parameters: float | None = 5e7
+    max_memory: float | None = 4e9  # bytes: weights, gradients, moments and the activations of a batch
+    max_seconds: float | None = None  # as estimated, for a whole training
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("optimiser", self.optimiser, OPTIMISERS),
+            ("schedule", self.schedule, SCHEDULES),
+            ("score", self.score, SCORES),
+        ):
+            if value not in known:
+                raise OptionError(f"{name}: expected {' or '.join(known)}, got {str(value)[:40]!r}")
+        for name in _POSITIVE:
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not 0 < value < float("inf")):
+                raise OptionError(f"{name}: expected a number > 0, got {str(value)[:40]!r}")
+        for name in ("momentum", "weight_decay", "warm_up"):
+            if not 0 <= getattr(self, name) < 1:
+                raise OptionError(f"{name}: expected at least 0 and less than 1, got {getattr(self, name)}")
+
+    def batches(self, n_samples: int) -> int:
+        """The size of a batch where there are this many samples to learn from."""
+        return max(1, min(self.batch_size, max(n_samples // self.min_batches, min(n_samples, SMALLEST_BATCH))))
+
+    def steps(self, n_samples: int, flops_per_step: float) -> int:
+        """How many steps are taken with this many samples to learn from."""
+        if self.n_steps is not None:
+            return self.n_steps
+        wished = self.epochs * n_samples / self.batches(n_samples)
+        n_steps = min(max(wished, self.min_steps), self.max_steps)
+        if self.work is not None and flops_per_step > 0:
+            n_steps = min(n_steps, max(self.work / flops_per_step, self.min_steps / 2))
+        return max(1, round(n_steps))
+
+    def interval(self, n_steps: int) -> int:
+        """Steps between two looks at the validation part."""
+        return min(n_steps, self.check_every or max(1, n_steps // self.n_checks))
+
+
+SMALLEST_BATCH = 16
+_POSITIVE = (
+    "step_size",
+    "reference_width",
+    "batch_size",
+    "min_batches",
+    "n_steps",
+    "epochs",
+    "min_steps",
+    "max_steps",
+    "work",
+    "check_every",
+    "n_checks",
+    "patience",
+    "max_parameters",
+    "max_memory",
+    "max_seconds",
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A name, and how networks of vectors and networks of images are trained."""
+
+    name: str
+    vectors: Settings
+    images: Settings
+
+    def settings(self, input_shape: tuple[int, ...]) -> Settings:
+        """The settings for networks of this input."""
+        return self.images if len(input_shape) == 3 else self.vectors
+
+    def changed(self, **settings: Any) -> Recipe:
+        """The same recipe with these settings, for both kinds of networks; its name says that it was changed."""
+        unknown = sorted(set(settings) - {field.name for field in fields(Settings)})
+        if unknown:
+            known = ", ".join(field.name for field in fields(Settings))
+            raise OptionError(f"recipe: unknown setting {unknown[0]!r}; known: {known}")
+        name = self.name if self.name.endswith("+") else f"{self.name}+"
+        return Recipe(name, replace(self.vectors, **settings), replace(self.images, **settings))
+
+    def to_dict(self) -> dict[str, Json]:
+        """As JSON: a study keeps it, so that a resume with another recipe is noticed."""
+        return {"name": self.name, "vectors": asdict(self.vectors), "images": asdict(self.images)}
+
+
+FAST = Recipe(
+    "fast",
+    Settings(),
+    Settings(step_size=3e-3, batch_size=64, epochs=15.0, min_steps=200, max_steps=1500, work=2e13, weight_decay=5e-4),
+)
+
+# App. C.2. A step size of 1e-5 presumes a loss summed over the batch: with the mean nothing is learned in 20,000 steps
+# (docs/explanation/training.md). For CNNs the text has "reduced gradually"; where, and the momentum and the
+# weight decay, are those of the authors' release.
+_NO_LIMITS: Mapping[str, Any] = {
+    "optimiser": "sgd",
+    "warm_up": 0.0,
+    "reference_width": None,
+    "min_batches": 1,
+    "patience": None,
+    "work": None,
+    "max_parameters": None,
+    "max_memory": 1.6e10,
+}
+PAPER = Recipe(
+    "paper",
+    Settings(
+        step_size=1e-5,
+        schedule="constant",
+        sums=True,
+        batch_size=256,
+        n_steps=20_000,
+        check_every=100,
+        weight_decay=0.0,
+        **_NO_LIMITS,
+    ),
+    Settings(
+        step_size=1e-2,
+        momentum=0.9,
+        schedule="steps",
+        drops=(0.35, 0.93),
+        batch_size=32,
+        n_steps=60_000,
+        check_every=4_000,
+        weight_decay=2e-4,
+        score="error",
+        **_NO_LIMITS,
+    ),
+)
+
+RECIPES: Mapping[str, Recipe] = {recipe.name: recipe for recipe in (FAST, PAPER)}
+
+
+def recipe_of(recipe: str | Recipe) -> Recipe:
+    """The recipe itself, or the one of that name."""
+    if isinstance(recipe, Recipe):
+        return recipe
+    if recipe not in RECIPES:
+        raise OptionError(f"recipe: expected {' or '.join(RECIPES)}, got {str(recipe)[:40]!r}")
+    return RECIPES[recipe]

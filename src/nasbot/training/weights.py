@@ -1,0 +1,58 @@
+"""Weights on disk: safetensors files that are whole or not there. Reading one never runs code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from nasbot.errors import FileError, StorageError
+from nasbot.training.module import Network
+
+
+def save_weights(network: Network, path: str | Path, *, about: Mapping[str, str] | None = None) -> None:
+    """Write all parameters and buffers by their names; ``about`` is kept in the file's header.
+
+    The file appears whole: a process that is killed meanwhile leaves the old one, or none.
+    """
+    place = Path(path)
+    state = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in network.state_dict().items()}
+    header = {"kind": network.arch.kind, "fingerprint": network.arch.fingerprint, **(about or {})}
+    unfinished = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with unfinished.open("wb") as file:
+            file.write(save(state, metadata=header))
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(place)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise FileError(f"{place}: the weights cannot be written: {error.strerror or error}") from None
+
+
+def load_weights(network: Network, path: str | Path) -> None:
+    """Give the network the weights of a file; StorageError where they are another network's."""
+    state = read_weights(path)
+    wanted = network.state_dict()
+    if {name: tuple(t.shape) for name, t in state.items()} != {name: tuple(t.shape) for name, t in wanted.items()}:
+        raise StorageError(f"{path}: these are not the weights of this network")
+    network.load_state_dict(state)
+
+
+def read_weights(path: str | Path) -> dict[str, Tensor]:
+    """Tensors by their names."""
+    try:
+        state: dict[str, Tensor] = load_file(str(path))
+    except FileNotFoundError:
+        raise FileError(f"{path}: no weights there") from None
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except SafetensorError as error:
+        raise StorageError(f"{path}: not a safetensors file: {str(error)[:120]}") from None
+    return {name: torch.clone(tensor) for name, tensor in state.items()}

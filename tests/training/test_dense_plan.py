@@ -1,0 +1,98 @@
+"""The written-out step against autograd, its slow twin."""
+
+import numpy as np
+import pytest
+import torch
+
+from nasbot.architecture import Architecture, Label, Layer, initial_pool
+from nasbot.architecture.blocks import chain
+from nasbot.testing.networks import random_architecture
+from nasbot.training._dense_plan import DensePlan
+from nasbot.training.loop import autograd_stepper, loss_of, planned_stepper
+from nasbot.training.module import build
+from nasbot.training.recipes import FAST, PAPER
+from tests.training.test_module import IMAGES, own
+
+KINDS = ("mlp-reg", "mlp-class")
+BATCH, N_OUTPUTS, FEATURES = 12, 3, 7
+
+
+def random_mlps(kind, n):
+    for i in range(n):
+        rng = np.random.default_rng([i, KINDS.index(kind), 77])
+        arch = random_architecture(kind, rng=rng, n_layers=int(rng.integers(4, 40)))
+        yield arch.with_units({u: 8 + layer.units % 9 for u, layer in enumerate(arch.layers) if layer.units})
+
+
+def batch(kind, seed=0, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    x = torch.from_numpy(rng.standard_normal((BATCH, FEATURES)).astype(dtype))
+    if kind == "mlp-reg":
+        return x, torch.from_numpy(rng.standard_normal((BATCH, N_OUTPUTS)).astype(dtype))
+    return x, torch.from_numpy(rng.integers(0, N_OUTPUTS, BATCH))
+
+
+def network_of(arch, dtype=torch.float64):
+    return build(arch, input_shape=(FEATURES,), n_outputs=N_OUTPUTS, seed=4).to(dtype)
+
+
+def check_gradients(arch, settings):
+    ours, twin = network_of(arch), network_of(arch)
+    x, y = batch(arch.kind)
+    plan = DensePlan(ours, settings, BATCH)
+    for _ in range(2):  # the second must not see what the first left in the buffers
+        with torch.no_grad():
+            loss = plan.step(x, y)
+    wanted = loss_of(twin(x), y, classifies=twin.classifies)
+    (wanted * BATCH if settings.sums else wanted).backward()
+    assert loss == pytest.approx(float(wanted.detach()), abs=1e-12)
+    for (name, p), q in zip(ours.named_parameters(), twin.parameters(), strict=True):
+        near = torch.allclose(p.grad, q.grad, rtol=1e-8, atol=1e-10)
+        assert near, f"{name} of {arch}: {p.grad} is not {q.grad}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("settings", [FAST.vectors, PAPER.vectors], ids=["mean", "sum"])
+def test_gradients_are_those_of_autograd(kind, settings):
+    for arch in random_mlps(kind, 25):
+        check_gradients(arch, settings)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_are_those_of_autograd_for_500(kind):
+    for arch in random_mlps(kind, 500):
+        check_gradients(arch, FAST.vectors)
+
+
+@pytest.mark.parametrize("label", ["relu", "crelu", "leaky-relu", "softplus", "elu", "logistic", "tanh"])
+def test_every_label_alone(label):
+    check_gradients(chain("mlp-class", [Layer(label, 9), Layer(label, 8)]), FAST.vectors)
+
+
+def test_an_input_that_feeds_the_decision_layers_directly():
+    layers = [Layer("ip"), Layer("linear"), Layer("linear"), Layer("op")]
+    check_gradients(Architecture("mlp-reg", layers, [(0, 1), (0, 2), (1, 3), (2, 3)]), FAST.vectors)
+
+
+@pytest.mark.parametrize("recipe", [FAST, PAPER.changed(momentum=0.5, weight_decay=0.01)], ids=["adamw", "sgd"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_thirty_steps_lead_to_the_same_weights(recipe, kind):
+    for arch in random_mlps(kind, 3):
+        ours, twin = network_of(arch), network_of(arch)
+        steps = planned_stepper(ours, recipe.vectors, BATCH), autograd_stepper(twin, recipe.vectors)
+        for i in range(30):
+            x, y = batch(kind, seed=i)
+            losses = [take_step(x, y, 1e-3) for take_step in steps]
+            assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+        for p, q in zip(ours.parameters(), twin.parameters(), strict=True):
+            torch.testing.assert_close(p, q, rtol=1e-5, atol=1e-6)
+
+
+def test_who_is_served():
+    assert all(DensePlan.serves(network_of(arch)) for arch in initial_pool("mlp-class"))
+    relu = {"takes_units": True, "activation": "relu"}
+    assert DensePlan.serves(own(Label(name="d", **relu), 4))
+    assert not DensePlan.serves(own(Label(name="d", **relu, dropout=0.1), 4))
+    assert not DensePlan.serves(own(Label(name="d", **relu, batch_norm=True), 4))
+    assert not DensePlan.serves(own(Label(name="d", **relu, kernel_size=3, **IMAGES), 4, input_shape=(1, 4, 4)))

@@ -1,0 +1,197 @@
+"""The objective: plain values that any process can be handed, weights that are whole, and causes of failure."""
+
+import os
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from nasbot.architecture import Layer
+from nasbot.architecture.blocks import chain
+from nasbot.errors import FileError, OptionError, StorageError
+from nasbot.execution.base import Job
+from nasbot.execution.evaluation import LiveTrial, evaluate
+from nasbot.training.data import Dataset, dataset_of
+from nasbot.training.loop import losses
+from nasbot.training.module import build
+from nasbot.training.objective import TrainingObjective, keep_best, weights_path
+from nasbot.training.recipes import FAST, PAPER
+from nasbot.training.weights import load_weights, read_weights, save_weights
+from nasbot.trial import Failed, FailureCause, History, Scored, Trial
+from tests.training.test_loop import CLASSIFIER, MLP, friedman
+
+SHORT = FAST.changed(n_steps=40, n_checks=4)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("data")
+    dataset_of(*friedman(), name="friedman").save(place)
+    return place
+
+
+def names_in(place):
+    return sorted(path.name for path in place.iterdir())
+
+
+def run(objective, arch=MLP, number=3, seed=0):
+    points = []
+    outcome = evaluate(objective, LiveTrial(Job(number, arch, seed), points.append))
+    return outcome, points
+
+
+def test_a_trial_is_scored_by_its_best_validation_loss(folder, tmp_path):
+    objective = TrainingObjective(folder, SHORT, weights=tmp_path / "weights")
+    outcome, points = run(objective)
+    assert isinstance(outcome, Scored), outcome
+    assert outcome.value == min(point.value for point in points)
+    assert [point.step for point in points] == [10, 20, 30, 40]
+    assert outcome.details["parameters"] == 7 * 32 + 32 + 32 * 32 + 32 + 32 + 1
+    assert outcome.details["steps"] == 40
+    assert outcome.details["stopped"] == "steps"
+    assert outcome.details["seconds"] > 0
+    assert {"valid_mse", "valid_r2", "test_mse", "test_r2"} <= set(outcome.details["metrics"])
+
+
+def test_its_weights_are_the_best_ones(folder, tmp_path):
+    outcome, _ = run(TrainingObjective(folder, SHORT, weights=tmp_path / "weights"))
+    assert names_in(tmp_path / "weights") == ["trial-3.safetensors"]
+    network = build(MLP, input_shape=(7,), n_outputs=1, seed=99)
+    load_weights(network, weights_path(tmp_path / "weights", 3))
+    valid = Dataset.load(folder).valid
+    loss, _ = losses(network, torch.from_numpy(np.array(valid.X)), torch.from_numpy(np.array(valid.y)))
+    assert loss == pytest.approx(outcome.value, rel=1e-6)
+
+
+def test_the_same_trial_gives_the_same_value_anywhere(folder):
+    objective = TrainingObjective(str(folder), SHORT)
+    here = pytest.approx(run(objective)[0].value, rel=1e-4)  # the last digits may depend on places in memory
+    assert here == run(pickle.loads(pickle.dumps(objective)))[0].value  # noqa: S301  our own bytes
+    assert here != run(objective, number=4)[0].value
+    program = f"""
+from nasbot.architecture import Architecture
+from nasbot.execution.base import Job
+from nasbot.execution.evaluation import LiveTrial, evaluate
+from nasbot.training.objective import TrainingObjective
+from nasbot.training.recipes import FAST
+arch = Architecture.from_json({MLP.to_json()!r})
+objective = TrainingObjective({str(folder)!r}, FAST.changed(n_steps=40, n_checks=4))
+print(evaluate(objective, LiveTrial(Job(3, arch, 0), print)).value)"""
+    output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert float(output.splitlines()[-1]) == here
+
+
+def test_making_one_does_not_load_torch(folder):
+    program = f"""
+import sys
+from nasbot.training.objective import TrainingObjective, keep_best
+TrainingObjective({str(folder)!r}, "paper", weights="w")
+assert "torch" not in sys.modules"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_without_a_trial_it_is_a_plain_function(folder):
+    assert TrainingObjective(folder, SHORT)(MLP).value == TrainingObjective(folder, SHORT)(MLP).value
+
+
+@pytest.mark.parametrize(
+    ("recipe", "cause", "message"),
+    [
+        (PAPER.changed(n_steps=200, step_size=1e30), FailureCause.NAN, "training diverged: the loss of step"),
+        (FAST.changed(max_parameters=10), FailureCause.REFUSED, "raise max_parameters of the recipe"),
+    ],
+)
+def test_failures_have_causes(folder, recipe, cause, message):
+    outcome, _ = run(TrainingObjective(folder, recipe))
+    assert isinstance(outcome, Failed)
+    assert outcome.cause is cause
+    assert message in outcome.message
+
+
+def test_the_number_of_threads_is_given_back(folder):
+    before = torch.get_num_threads()
+    run(TrainingObjective(folder, SHORT, threads=before + 1))
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"threads": 0}, "threads: expected a whole number >= 1, got 0"), ({"recipe": "quick"}, "recipe: expected fast")],
+)
+def test_options_that_cannot_be_meant(options, message):
+    with pytest.raises(OptionError, match=message):
+        TrainingObjective("data", **options)
+
+
+# -- weights on disk -------------------------------------------------------------------------------------------------
+
+
+def finished(*values):
+    trials = []
+    for number, value in enumerate(values):
+        arch = chain("mlp-reg", [Layer("relu", 8 + number)])
+        trial = Trial(number=number, arch=arch).begun(0.0)
+        if value is not None:
+            trial = trial.ended(Scored(value), at=1.0, rank=sum(v is not None for v in values[:number]))
+        trials.append(trial)
+    return History(tuple(trials))
+
+
+def test_only_what_may_still_be_the_best_is_kept(tmp_path):
+    names = [f"trial-{n}.safetensors" for n in range(6)]
+    others = ["notes.txt", "trial-x.safetensors", ".trial-1.safetensors.77", ".trial-3.safetensors.78"]
+    for name in [*names, *others]:
+        (tmp_path / name).write_bytes(b"")
+    # Values are stored to be maximised: 2 is the best, 3 runs, 5 is not known here yet.
+    keep_best(tmp_path, finished(-0.5, -0.4, -0.2, None, -0.3))
+    kept = {"trial-2.safetensors", "trial-3.safetensors", "trial-5.safetensors"}
+    assert set(names_in(tmp_path)) == kept | {"notes.txt", "trial-x.safetensors", ".trial-3.safetensors.78"}
+    keep_best(tmp_path / "nowhere", finished())
+
+
+@pytest.mark.parametrize("arch", [MLP, CLASSIFIER, chain("cnn", [Layer("res3", 4), Layer("fc", 8)])])
+def test_weights_come_back_exactly(arch, tmp_path):
+    shape = (1, 5, 5) if arch.kind == "cnn" else (7,)
+    first, second = (build(arch, input_shape=shape, n_outputs=2, seed=seed) for seed in (1, 2))
+    first.to(memory_format=torch.channels_last)
+    save_weights(first, tmp_path / "w.safetensors")
+    load_weights(second, tmp_path / "w.safetensors")
+    for (name, p), q in zip(first.state_dict().items(), second.state_dict().values(), strict=True):
+        assert torch.equal(p, q), name
+
+
+def test_weights_that_are_not_there_not_weights_or_not_its_own(tmp_path):
+    network = build(MLP, input_shape=(7,), n_outputs=1, seed=1)
+    with pytest.raises(FileError, match="no weights there"):
+        read_weights(tmp_path / "none.safetensors")
+    (tmp_path / "bad.safetensors").write_bytes(b"not this")
+    with pytest.raises(StorageError, match="not a safetensors file"):
+        read_weights(tmp_path / "bad.safetensors")
+    save_weights(build(CLASSIFIER, input_shape=(7,), n_outputs=2, seed=1), tmp_path / "other.safetensors")
+    with pytest.raises(StorageError, match="not the weights of this network"):
+        load_weights(network, tmp_path / "other.safetensors")
+
+
+def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
+    network = build(MLP, input_shape=(7,), n_outputs=1, seed=1)
+    place = tmp_path / "w.safetensors"
+    save_weights(network, place)
+    before = place.read_bytes()
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(FileError, match="the weights cannot be written: No space left on device"):
+        save_weights(build(MLP, input_shape=(7,), n_outputs=1, seed=2), place)
+    assert place.read_bytes() == before
+    assert names_in(tmp_path) == ["w.safetensors"]
+
+
+def test_recipes_are_part_of_what_an_objective_is(folder):
+    assert TrainingObjective(folder, "fast") != TrainingObjective(folder, "paper")
+    assert replace(TrainingObjective(folder), threads=2).threads == 2

@@ -1,0 +1,64 @@
+"""Steps against torch's own optimisers."""
+
+import pytest
+import torch
+from torch import nn
+
+from nasbot.architecture import Layer
+from nasbot.architecture.blocks import chain
+from nasbot.training.module import build
+from nasbot.training.optimisers import BETAS, EPSILON, groups_of, optimiser_of
+from nasbot.training.recipes import Settings
+
+SETTINGS = [
+    Settings(weight_decay=0.1),
+    Settings(weight_decay=0.1, reference_width=None),
+    Settings(optimiser="sgd", weight_decay=0.1),
+    Settings(optimiser="sgd", momentum=0.9, weight_decay=0.1),
+]
+
+
+def networks():
+    arch = chain("cnn", [Layer("conv3", 70), Layer("res3", 6, 2), Layer("fc", 5)])
+    pair = [build(arch, input_shape=(3, 6, 6), n_outputs=3, seed=1) for _ in range(2)]
+    return [network.to(memory_format=torch.channels_last) for network in pair]
+
+
+def torchs_own(network, settings):
+    groups = [
+        {
+            "params": list(group.parameters),
+            "lr": 0.01 * group.factor,
+            "weight_decay": settings.weight_decay if group.decays else 0.0,
+        }
+        for group in groups_of(network, settings)
+    ]
+    if settings.optimiser == "adamw":
+        return torch.optim.AdamW(groups, lr=0.01, betas=BETAS, eps=EPSILON)
+    return torch.optim.SGD(groups, lr=0.01, momentum=settings.momentum)
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=["adamw", "adamw, one step size", "sgd", "momentum"])
+def test_steps_are_those_of_torch(settings):
+    ours, theirs = networks()
+    groups = groups_of(ours, settings)
+    mine, other = optimiser_of(groups, settings), torchs_own(theirs, settings)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(10):
+        for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+            p.grad = torch.empty_like(p).normal_(generator=generator)
+            q.grad = p.grad.clone()
+        with torch.no_grad():
+            mine.step([[p.grad for p in group.parameters] for group in groups], 0.01)
+        other.step()
+    for p, q in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(p, q, rtol=1e-5, atol=1e-6)
+
+
+def test_wide_layers_take_smaller_steps_and_only_weights_decay():
+    network = nn.Sequential(nn.Linear(128, 32), nn.Linear(32, 2), nn.BatchNorm1d(2))
+    groups = groups_of(network, Settings(reference_width=64))
+    found = {(group.factor, group.decays): [tuple(p.shape) for p in group.parameters] for group in groups}
+    assert found == {(0.5, True): [(32, 128)], (1.0, True): [(2, 32)], (1.0, False): [(32,), (2,), (2,), (2,)]}
+    assert {group.factor for group in groups_of(network, Settings(reference_width=None))} == {1.0}
+    assert {group.factor for group in groups_of(network, Settings(optimiser="sgd"))} == {1.0}

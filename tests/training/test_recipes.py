@@ -1,0 +1,140 @@
+"""Recipes say what they do, and refuse what cannot be meant."""
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from nasbot.architecture import Layer
+from nasbot.architecture.blocks import chain
+from nasbot.architecture.resources import resources
+from nasbot.errors import OptionError, RefusedError
+from nasbot.training.estimates import check_affordable, estimate
+from nasbot.training.loop import step_size
+from nasbot.training.recipes import FAST, PAPER, Settings, recipe_of
+
+
+def test_the_papers_protocol():
+    """Appendix C.2, and the sum that its step size presumes."""
+    mlp, cnn = PAPER.settings((9,)), PAPER.settings((3, 32, 32))
+    assert (mlp.optimiser, mlp.step_size, mlp.schedule, mlp.sums) == ("sgd", 1e-5, "constant", True)
+    assert (mlp.batch_size, mlp.n_steps, mlp.check_every, mlp.score) == (256, 20_000, 100, "loss")
+    assert (cnn.optimiser, cnn.step_size, cnn.sums) == ("sgd", 1e-2, False)
+    assert (cnn.batch_size, cnn.n_steps, cnn.check_every, cnn.score) == (32, 60_000, 4_000, "error")
+    for settings in (mlp, cnn):
+        assert settings.patience is None
+        assert settings.steps(10**6, 1e15) == settings.n_steps
+        assert settings.batches(10**6) == settings.batch_size
+    assert [step_size(mlp, s, 20_000, s / 20_000) for s in (0, 10, 19_999)] == [1e-5] * 3
+    reduced = [step_size(cnn, s, 60_000, s / 60_000) for s in (0, 20_999, 21_001, 59_999)]
+    assert reduced == pytest.approx([1e-2, 1e-2, 1e-3, 1e-4])
+
+
+def test_the_fast_recipe_rises_and_falls():
+    settings = Settings(step_size=1.0, warm_up=0.1)
+    sizes = [step_size(settings, s, 100, s / 100) for s in range(100)]
+    assert sizes[0] == pytest.approx(0.1)
+    assert max(sizes) == pytest.approx(sizes[9], rel=0.01)
+    assert all(a > b for a, b in pairwise(sizes[10:]))
+    assert sizes[-1] < 0.001
+    assert step_size(settings, 50, 100, 1.5) == pytest.approx(0.0), "time ran out before the steps did"
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "flops", "batch", "steps"),
+    [
+        (100_000, 1e6, 256, 1500),  # many samples: the most steps
+        (26_000, 1e6, 256, 1500),
+        (1_000, 1e6, 125, 320),  # 40 epochs of 8 batches
+        (100, 1e6, 16, 300),  # few samples: small batches, and no fewer steps than this
+        (10, 1e6, 10, 300),
+        (100_000, 4e9, 256, 500),  # a large network: as many as its share of work allows
+        (100_000, 1e12, 256, 150),  # and never fewer than half the fewest
+    ],
+)
+def test_batches_and_steps_follow_the_data_and_the_network(n_samples, flops, batch, steps):
+    settings = FAST.vectors
+    assert settings.batches(n_samples) == batch
+    assert settings.steps(n_samples, flops) == steps
+    assert settings.interval(steps) == steps // 15
+
+
+def test_changes_are_checked_and_shown_in_the_name():
+    changed = FAST.changed(n_steps=10, patience=None)
+    assert (changed.name, changed.vectors.n_steps, changed.images.n_steps) == ("fast+", 10, 10)
+    assert changed.images.patience is None
+    assert changed.changed(batch_size=8).name == "fast+"
+    assert changed != FAST
+    assert json.loads(json.dumps(changed.to_dict()))["vectors"]["n_steps"] == 10
+    with pytest.raises(OptionError, match="recipe: unknown setting 'lr'; known: optimiser, step_size"):
+        FAST.changed(lr=1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"optimiser": "adam"}, "optimiser: expected adamw or sgd, got 'adam'"),
+        ({"schedule": "linear"}, "schedule: expected cosine or constant or steps"),
+        ({"score": "f1"}, "score: expected loss or error"),
+        ({"step_size": 0}, "step_size: expected a number > 0, got '0'"),
+        ({"n_steps": -1}, "n_steps: expected a number > 0"),
+        ({"batch_size": True}, "batch_size: expected a number > 0"),
+        ({"momentum": 1.0}, "momentum: expected at least 0 and less than 1"),
+        ({"work": float("nan")}, "work: expected a number > 0"),
+    ],
+)
+def test_settings_that_cannot_be_meant(settings, message):
+    with pytest.raises(OptionError, match=message):
+        Settings(**settings)
+
+
+def test_recipes_by_name():
+    assert recipe_of("paper") is PAPER
+    assert recipe_of(FAST) is FAST
+    with pytest.raises(OptionError, match="recipe: expected fast or paper, got 'slow'"):
+        recipe_of("slow")
+
+
+# -- estimates ---------------------------------------------------------------------------------------------------------
+
+ARCH = chain("mlp-reg", [Layer("relu", 1000), Layer("relu", 1000)])
+
+
+def expected(settings=FAST.vectors):
+    return estimate(ARCH, settings, input_shape=(10,), n_outputs=1, n_samples=50_000)
+
+
+def test_estimates_are_those_of_the_graph():
+    needs = resources(ARCH, (10,), 1)
+    found = expected()
+    assert found.parameters == needs.parameters == 10 * 1000 + 1000 + 1000 * 1000 + 1000 + 1000 + 1
+    assert found.flops_per_step == 3 * 256 * needs.flops
+    assert found.memory_bytes == needs.memory_bytes(256)
+    assert found.steps == round(2e12 / found.flops_per_step)
+    assert 1 < found.seconds < 1000
+    assert expected(Settings(batch_size=64)).memory_bytes < found.memory_bytes
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            Settings(max_parameters=1e6),
+            r"parameters 1.013e\+06 > 1e\+06 \(1,013,001 .* raise max_parameters",
+        ),
+        (Settings(max_memory=1e7), "memory .* > 1e[+]07 .* raise max_memory of the recipe, or lower batch_size"),
+        (
+            Settings(max_seconds=0.5),
+            "seconds .* > 0.5 .* raise max_seconds of the recipe, or lower n_steps",
+        ),
+    ],
+)
+def test_refusals_have_the_numbers_and_the_setting_to_change(settings, message):
+    with pytest.raises(RefusedError, match=message):
+        check_affordable(expected(settings), settings)
+
+
+def test_what_is_within_the_limits_or_without_limits_passes():
+    check_affordable(expected(), FAST.vectors)
+    free = Settings(max_parameters=None, max_memory=None)
+    check_affordable(expected(free), free)
