@@ -172,7 +172,7 @@ def test_the_seed_decides_everything(arch, which, request):
     first, again, other = (train(arch, data, SHORT, seed=seed) for seed in (5, 5, 6))
     assert torch.equal(state, torch.random.get_rng_state())
     assert values(first) == looks(again)
-    assert values(first) != again_and_again(other)
+    assert values(first) != looks(other)
     for p, q in zip(first.network.parameters(), again.network.parameters(), strict=True):
         torch.testing.assert_close(p, q, rtol=1e-3, atol=1e-4)
 
@@ -184,7 +184,7 @@ def test_dropout_is_seeded_and_leaves_the_global_state_alone(classes):
     first, again, other = (train(arch, classes, SHORT, seed=seed) for seed in (5, 5, 6))
     assert torch.equal(state, torch.random.get_rng_state())
     assert values(first) == looks(again)
-    assert values(first) != again_and_again(other)
+    assert values(first) != looks(other)
 
 
 def test_a_network_of_ones_own_goes_on_from_its_weights(numbers):

@@ -112,10 +112,11 @@ def test_failures_have_causes(folder, recipe, cause, message):
     assert message in outcome.message
 
 
-def test_the_number_of_threads_is_given_back(folder):
-    before = torch.get_num_threads()
-    run(TrainingObjective(folder, SHORT, threads=before + 1))
-    assert torch.get_num_threads() == before
+def test_the_number_of_threads_is_given_back(folder, monkeypatch):
+    before, asked = torch.get_num_threads(), []
+    monkeypatch.setattr(torch, "set_num_threads", asked.append)
+    run(TrainingObjective(folder, SHORT, threads=before + 3))
+    assert asked == [before + 3, before]
 
 
 @pytest.mark.parametrize(
