@@ -210,3 +210,11 @@ class WithChild(Marked):
         Path(self.folder, "child.tmp2").write_text(str(child.pid))
         Path(self.folder, "child.tmp2").rename(Path(self.folder, "child.pid"))
         super().__call__(arch, trial)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether this process runs; one that is dead and not collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False

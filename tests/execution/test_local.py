@@ -15,7 +15,7 @@ from nasbot.execution import Finished, Job, Limits, LocalExecutor
 from nasbot.testing.executor_conformance import PATIENCE, ExecutorConformance, sample_job
 from nasbot.trial import Failed, FailureCause, Scored
 from tests.execution import objectives
-from tests.execution.objectives import Marked, WithChild
+from tests.execution.objectives import Marked, WithChild, is_alive
 
 HUNDRED_MEGABYTES = 100 << 20
 
@@ -43,14 +43,6 @@ def run():
     yield outcome
     for executor in executors:
         executor.close()
-
-
-def is_alive(pid: int) -> bool:
-    """Whether this process runs; one that is dead and not collected does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
 
 
 def wait_until(condition, seconds=PATIENCE):

@@ -1,0 +1,145 @@
+"""The executor on Ray, with a stand-in for Ray: tasks run here, nodes are lost on demand.
+
+tests/faults/test_ray.py has a real cluster of two nodes.
+"""
+
+import sys
+
+import pytest
+
+from nasbot.errors import FileError, OptionError
+from nasbot.execution import Finished, Limits, ray_cluster
+from nasbot.execution.ray_cluster import RayExecutor
+from nasbot.study import Study
+from nasbot.testing.executor_conformance import PATIENCE, ExecutorConformance, count_layers, sample_job
+from nasbot.trial import Failed, FailureCause, Scored
+from tests.execution import fake_ray, objectives
+from tests.study.objectives import score
+from tests.study.searchers import Sensitive
+
+
+@pytest.fixture(autouse=True)
+def ray(monkeypatch):
+    yield fake_ray.installed(monkeypatch)
+    for name in list(ray_cluster._here):
+        ray_cluster._here.pop(name).close()
+
+
+class TestRayExecutor(ExecutorConformance):
+    def make_executor(self, slots: int = 1) -> RayExecutor:
+        return RayExecutor(slots=slots)
+
+
+def test_slots_and_resources_are_the_cluster_s(monkeypatch):
+    ray = fake_ray.installed(monkeypatch, cpus=7.0)
+    executor = RayExecutor("head:6379", cpus_per_trial=2)
+    executor.start(count_layers)
+    assert executor.slots == 3
+    assert ray.resources["num_cpus"] == 2
+    assert ray.resources["max_retries"] == 0
+    executor.close()
+    assert not ray.is_up
+
+
+def test_a_connection_of_somebody_else_is_left_open(ray):
+    ray.init()
+    executor = RayExecutor()
+    executor.start(count_layers)
+    executor.close()
+    assert ray.is_up
+
+
+def test_the_objective_is_put_once(ray):
+    executor = RayExecutor(slots=1)
+    executor.start(count_layers)
+    for number in range(3):
+        executor.submit(sample_job(number))
+        assert isinstance(executor.wait(PATIENCE)[-1].outcome, Scored)
+    assert ray.n_puts == 1
+    executor.close()
+
+
+def test_a_lost_worker_is_a_killed_trial_and_tried_once_more(ray):
+    ray.lost = {"nasbot-trial-1"}
+    study = Study.in_memory(Sensitive(), seed=8)
+    study.optimise(score, 4, executor=RayExecutor(slots=1))
+    assert [trial.attempts for trial in study.history] == [1, 2, 1, 1]
+    assert len(study.history.completed) == 4
+
+
+def test_what_ray_says_of_a_lost_worker_is_told_in_one_line(ray):
+    ray.lost = {"nasbot-trial-0"}
+    executor = RayExecutor(slots=1)
+    executor.start(count_layers)
+    executor.submit(sample_job(0))
+    (event,) = executor.wait(PATIENCE)
+    assert isinstance(event, Finished)
+    assert event.outcome == Failed(
+        FailureCause.KILLED, "its worker or its node is gone: WorkerCrashedError: The worker died"
+    )
+    executor.close()
+
+
+def test_limits_hold_on_the_node():
+    executor = RayExecutor(slots=1, limits=Limits(seconds=0.3))
+    executor.start(objectives.slow)
+    executor.submit(sample_job(0))
+    assert executor.wait(PATIENCE)[-1].outcome.cause is FailureCause.TIMEOUT
+    executor.close()
+
+
+def test_what_is_cancelled_is_ended_on_its_node(ray):
+    executor = RayExecutor(slots=1)
+    executor.start(count_layers)
+    executor.submit(sample_job(0))
+    executor.cancel(0)
+    assert ray.cancelled == ["nasbot-trial-0"]
+    executor.close()
+
+
+def test_the_same_proposals_as_anywhere():
+    there = Study.in_memory(Sensitive(), seed=3).optimise(score, 8, executor=RayExecutor(slots=1))
+    here = Study.in_memory(Sensitive(), seed=3).optimise(score, 8)
+    assert [trial.arch for trial in there.history] == [trial.arch for trial in here.history]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"cpus_per_trial": -1}, "cpus_per_trial: expected a number >= 0, got -1"),
+        ({"gpus_per_trial": "one"}, "gpus_per_trial: expected a number"),
+        ({"cpus_per_trial": 0}, "a trial needs some"),
+        ({"slots": 0}, "workers: expected a whole number"),
+    ],
+)
+def test_what_cannot_be_meant(options, words):
+    with pytest.raises(OptionError, match=words):
+        RayExecutor(**options)
+
+
+def test_what_the_cluster_does_not_have():
+    executor = RayExecutor(gpus_per_trial=1)
+    with pytest.raises(OptionError, match="a trial takes 1 CPU and 1 GPU; the cluster has 2 CPU, 0 GPU"):
+        executor.start(count_layers)
+    executor.close()
+
+
+def test_no_cluster_there():
+    with pytest.raises(FileError, match=r"no Ray cluster at nowhere:1: ConnectionError: no such cluster$"):
+        RayExecutor("nowhere:1").start(count_layers)
+
+
+def test_without_ray(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(OptionError, match="Ray is not installed"):
+        RayExecutor().start(count_layers)
+
+
+def test_what_nodes_cannot_import(monkeypatch):
+    executor = RayExecutor()
+    with pytest.raises(OptionError, match="cannot be sent"):
+        executor.start(lambda arch: 1.0)
+    monkeypatch.setattr(ray_cluster, "MAIN", b"tests.study")
+    with pytest.raises(OptionError, match="put it in a module that all nodes can import"):
+        executor.start(score)
+    executor.close()
