@@ -1,0 +1,56 @@
+"""``nasbot plot``: a picture of a study."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nasbot.cli._options import Study
+from nasbot.cli._outcome import one_line
+from nasbot.errors import OptionError
+
+NAMES = (
+    "history, timeline, curves, costs, compare, network, diff, match, map, lineage, modifiers, surrogate, "
+    "acquisition, layers, failures, time"
+)
+
+
+def plot(
+    study: Study,
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {NAMES}.", show_default=False)],
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="FILE", help="Where to, .svg or .png; STUDY-NAME.svg if not given.")
+    ] = None,
+    by: Annotated[str, typer.Option(help="history, compare: trials or seconds.")] = "trials",
+    cost: Annotated[str, typer.Option(help="costs: parameters, mass or seconds.")] = "parameters",
+    trial: Annotated[int | None, typer.Option(help="network, diff, match: a trial's number; the best if not given.")] = None,
+    other: Annotated[
+        int | None, typer.Option(help="diff, match: the trial to compare with; the one it was made of if not given.")
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STUDY", help="compare: another study; may be repeated. Seeds of one search are averaged."),
+    ] = None,
+    best: Annotated[int, typer.Option(help="layers: how many networks count as the best.")] = 10,
+) -> None:
+    """Draw a picture of a study: how it goes, what it found, whether its surrogate can be trusted."""
+    from nasbot.report.plots import PLOTS, PlotOptions, file_name
+    from nasbot.report.plots import plot as draw
+    from nasbot.report.snapshot import Snapshot
+    from nasbot.study import StudyView
+
+    if name not in PLOTS:
+        raise OptionError(f"plot: expected one of {', '.join(PLOTS)}, got {name[:40]!r}")
+    if against and name != "compare":
+        raise OptionError(f"--against is for compare, got {name}")
+    with ExitStack() as opened:
+        shown, *others = (
+            Snapshot.of(opened.enter_context(StudyView.read(where)), name=Path(where).stem)
+            for where in (study, *(against or ()))
+        )
+    options = PlotOptions(by=by, cost=cost, trial=trial, other=other, n_best=best, against=tuple(others))
+    path = draw(shown, name, out or file_name(study, name), options=options)
+    print(f"drew {one_line(str(path))}")
