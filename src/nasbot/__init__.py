@@ -50,6 +50,7 @@ from nasbot.otmann import (
 
 if TYPE_CHECKING:
     from nasbot.gp import BeliefOptions, GraphGP
+    from nasbot.report.plots import plot
     from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
     from nasbot.study import Budget, Study, StudyView, maximise, minimise
     from nasbot.training.export import export
@@ -61,6 +62,7 @@ __version__ = "0.1.0"
 # The names just above, by the module that is imported when one of them is first asked for: all of scipy comes with it.
 _LATER = {
     **dict.fromkeys(("BeliefOptions", "GraphGP"), "nasbot.gp"),
+    "plot": "nasbot.report.plots",
     **dict.fromkeys(("NASBOT", "EvolutionSearch", "RandomSearch", "TreeBO"), "nasbot.searchers"),
     **dict.fromkeys(("Budget", "Study", "StudyView", "maximise", "minimise"), "nasbot.study"),
     "export": "nasbot.training.export",
@@ -130,5 +132,6 @@ __all__ = [
     "minimise",
     "pairwise",
     "path_lengths",
+    "plot",
     "trace",
 ]

@@ -11,6 +11,7 @@ from nasbot.cli.demo import demo
 from nasbot.cli.distance import distance
 from nasbot.cli.draw import draw
 from nasbot.cli.explain import explain
+from nasbot.cli.plot import plot
 from nasbot.cli.pool import pool
 from nasbot.cli.what_if import what_if
 
@@ -24,7 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
-for command in (distance, draw, check, pool, demo, explain, what_if):
+for command in (distance, draw, check, pool, demo, explain, what_if, plot):
     app.command()(command)
 
 

@@ -22,17 +22,22 @@ def plot(
     study: Study,
     name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {NAMES}.", show_default=False)],
     out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="FILE", help="Where to, .svg or .png; STUDY-NAME.svg if not given.")
+        str | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Where to, .svg or .png; STUDY-NAME.svg if not given."),
     ] = None,
     by: Annotated[str, typer.Option(help="history, compare: trials or seconds.")] = "trials",
     cost: Annotated[str, typer.Option(help="costs: parameters, mass or seconds.")] = "parameters",
-    trial: Annotated[int | None, typer.Option(help="network, diff, match: a trial's number; the best if not given.")] = None,
+    trial: Annotated[
+        int | None, typer.Option(help="network, diff, match: a trial's number; the best if not given.")
+    ] = None,
     other: Annotated[
         int | None, typer.Option(help="diff, match: the trial to compare with; the one it was made of if not given.")
     ] = None,
     against: Annotated[
         list[str] | None,
-        typer.Option(metavar="STUDY", help="compare: another study; may be repeated. Seeds of one search are averaged."),
+        typer.Option(
+            metavar="STUDY", help="compare: another study; may be repeated. Seeds of one search are averaged."
+        ),
     ] = None,
     best: Annotated[int, typer.Option(help="layers: how many networks count as the best.")] = 10,
 ) -> None:

@@ -1,8 +1,8 @@
 """Every picture of a study by its name: what ``nasbot plot`` draws, and the documentation shows.
 
-    plot(study, "history", "history.svg")
-    figure(study, "map")                       # a matplotlib Figure, for a notebook
-    plot_history(series.history(study), ax)    # on axes of one's own
+plot(study, "history", "history.svg")
+figure(study, "map")                       # a matplotlib Figure, for a notebook
+plot_history(series.history(study), ax)    # on axes of one's own
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from nasbot.report.plots_progress import (
 from nasbot.report.render import ENDINGS, write_scene
 from nasbot.report.scene import Scene, Text, text_width
 from nasbot.report.snapshot import Snapshot, Source, parent_of
-from nasbot.report.style import RC, short
+from nasbot.report.style import RC, SMALL_SIZE, short
 from nasbot.trial import Trial
 
 if TYPE_CHECKING:
@@ -104,11 +104,12 @@ class AxesPlot:
         found = self.series(snapshot, options)
         with matplotlib.rc_context(RC):
             made = Figure(figsize=self.size, facecolor="white", layout="constrained")
-            axes = made.subplots(1, len(self.widths), squeeze=False, width_ratios=list(self.widths))[0]
-            for ax, draw in zip(axes, self.panels(options), strict=True):
+            widths = [1.0] if found.message else list(self.widths)  # a message is said once
+            axes = made.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0]
+            for ax, draw in zip(axes, self.panels(options), strict=False):
                 draw(found, ax)
             if snapshot.name:
-                made.suptitle(snapshot.name[:80], x=0.995, ha="right", fontsize=8, color=FAINT)
+                made.suptitle(snapshot.name[:80], x=0.995, ha="right", fontsize=SMALL_SIZE, color=FAINT)
         return made
 
     def write(self, snapshot: Snapshot, path: Path, options: PlotOptions) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from nasbot.report import series
 from nasbot.report.beliefs import KNOWING_NOTHING
-from nasbot.report.plots_progress import subtitle
 from nasbot.report.style import (
     BEST,
     BLUE,
@@ -18,9 +17,10 @@ from nasbot.report.style import (
     GREY,
     INK,
     SKY,
-    SMALL_SIZE,
+    percent,
     quiet,
     reaching_limits,
+    remark,
     say,
     short,
     whole_numbers,
@@ -40,18 +40,33 @@ def plot_forecasts(found: series.SurrogateHealth, ax: Axes) -> None:
     up = found.direction == "maximise"
     observed = np.array([p.observed for p in found.points])
     low, high, n_beyond = reaching_limits(observed.tolist(), higher_is_better=up)
-    for inside, colour, name in ((True, SKY, "inside"), (False, FAILED, "outside")):
+    for inside, colour in ((True, SKY), (False, FAILED)):
         points = [p for p in found.points if p.inside is inside]
         if points:
-            ax.vlines([p.observed for p in points], [p.lower for p in points], [p.upper for p in points], color=colour, linewidth=1.0, alpha=0.55, zorder=2)
-            ax.scatter([p.observed for p in points], [p.median for p in points], s=14, color=BLUE if inside else FAILED, linewidths=0, zorder=3, label=name)
+            ax.vlines(
+                [p.observed for p in points],
+                [p.lower for p in points],
+                [p.upper for p in points],
+                color=colour,
+                linewidth=1.0,
+                alpha=0.55,
+                zorder=2,
+            )
+            ax.scatter(
+                [p.observed for p in points],
+                [p.median for p in points],
+                s=14,
+                color=BLUE if inside else FAILED,
+                linewidths=0,
+                zorder=3,
+            )
     ax.plot([low, high], [low, high], color=INK, linewidth=1.0, zorder=1)
     ax.set_xlim(low, high)
-    medians, _, _ = reaching_limits([p.median for p in found.points], higher_is_better=up), 0, 0
-    ax.set_ylim(min(low, medians[0]), max(high, medians[1]))
+    lowest, highest, _ = reaching_limits([p.median for p in found.points], higher_is_better=up)
+    ax.set_ylim(min(low, lowest), max(high, highest))
     correlation = found.rank_correlation
-    remark = "" if math.isnan(correlation) else f"rank correlation {correlation:.2f}".replace("-", "−")
-    subtitle(ax, remark + (f"; {n_beyond} beyond the axis" if n_beyond else ""))
+    known = "" if math.isnan(correlation) else f"rank correlation {short(correlation, 2)}"
+    remark(ax, known, f"{n_beyond} beyond the axis" if n_beyond else "", "bars: 90 % intervals, red where missed")
 
 
 def plot_coverage(found: series.SurrogateHealth, ax: Axes) -> None:
@@ -63,12 +78,19 @@ def plot_coverage(found: series.SurrogateHealth, ax: Axes) -> None:
     quiet(ax, title, x="predictions with a value", y="share so far")
     n = np.arange(1, len(found.points) + 1)
     spread = 2 * np.sqrt(found.level * (1 - found.level) / n)
-    ax.fill_between(n, np.maximum(found.level - spread, 0.0), np.minimum(found.level + spread, 1.0), color=GREY, alpha=0.2, linewidth=0)
+    ax.fill_between(
+        n,
+        np.maximum(found.level - spread, 0.0),
+        np.minimum(found.level + spread, 1.0),
+        color=GREY,
+        alpha=0.2,
+        linewidth=0,
+    )
     ax.axhline(found.level, color=FAINT, linewidth=1.0)
     ax.plot(n, found.running_coverage, color=BEST, linewidth=1.8, marker="o" if len(n) == 1 else "")
     ax.set_ylim(0.0, 1.03)
     ax.set_xlim(1, max(len(n), 2))
-    subtitle(ax, f"{100 * found.coverage:.0f} % of {len(n)}; grey: what chance allows")
+    remark(ax, f"{percent(found.coverage)} of {len(n)}", "grey: what chance allows")
     whole_numbers(ax)
 
 
@@ -88,8 +110,8 @@ def plot_log_density(found: series.SurrogateHealth, ax: Axes) -> None:
     running = np.array(found.running_log_density)
     ax.plot(np.arange(1, len(running) + 1), running, color=BEST, linewidth=1.8)
     ax.set_xlim(1, max(len(running), 2))
-    ax.text(0.99, KNOWING_NOTHING, "knowing only the spread", color=FAINT, fontsize=SMALL_SIZE, ha="right", va="bottom", transform=ax.get_yaxis_transform())
-    subtitle(ax, f"mean {short(found.log_density, 3)}" + (f"; {n_beyond} beyond the axis" if n_beyond else ""))
+    beyond = f"{n_beyond} beyond the axis" if n_beyond else ""
+    remark(ax, f"mean {short(found.log_density, 3)}", "grey line: knowing only the spread", beyond)
     whole_numbers(ax)
 
 
@@ -113,9 +135,6 @@ def plot_acquisition(found: series.AcquisitionTrace, ax: Axes) -> None:
     records = [p for p in found.points if p.is_record]
     ax.scatter([p.trial for p in records], [p.utility for p in records], s=34, color=BEST, zorder=3)
     whole_numbers(ax)
-    remarks = [f"dark: {len(records)} became the best"]
-    if any(p.state == "failed" for p in found.points):
-        remarks.append("red: failed")
-    if n_beyond:
-        remarks.append(f"{n_beyond} beyond the axis")
-    subtitle(ax, "; ".join(remarks))
+    failed = "red: failed" if any(p.state == "failed" for p in found.points) else ""
+    beyond = f"{n_beyond} beyond the axis" if n_beyond else ""
+    remark(ax, f"dark: the {len(records)} that became the best", failed, beyond)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nasbot.report import series
-from nasbot.report.plots_progress import legend, subtitle
+from nasbot.report.plots_progress import legend
 from nasbot.report.style import (
     BEST,
     FAILED,
@@ -19,9 +19,10 @@ from nasbot.report.style import (
     SMALL_SIZE,
     TEXT_SIZE,
     VERMILLION,
-    apart,
+    counted,
     quiet,
     ranked,
+    remark,
     say,
     scores_colours,
     short,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
 
 MAX_STEPS = 22  # lines of the winner's ancestry that are written out
 
@@ -42,7 +44,7 @@ def plot_map(found: series.ArchitectureMap, ax: Axes) -> None:
     if found.message:
         say(ax, title, found.message)
         return
-    ax.set_title(title, loc="left", fontsize=11.0, color=INK, pad=9)
+    quiet(ax, title, grid="")
     up = found.direction == "maximise"
     size = 34 if len(found.points) <= 200 else 14
     valued = [p for p in found.points if p.value is not None]
@@ -70,24 +72,25 @@ def plot_map(found: series.ArchitectureMap, ax: Axes) -> None:
     ax.set_xticks([])
     ax.set_yticks([])
     for spine in ax.spines.values():
+        spine.set_visible(True)
         spine.set_color("#d4dae0")
     if valued:
         _value_bar(ax, shown, valued, up=up)
-    remarks = ["distances on the page stand for d̄", f"stress {found.stress:.2f}"]
-    if failed:
-        remarks.insert(0, f"× {len(failed)} failed")
-    ax.set_xlabel("; ".join(remarks), color=FAINT, fontsize=SMALL_SIZE)
+    failures = f"× {len(failed)} failed" if failed else ""
+    remark(ax, "near networks are alike: distances stand for d_bar", f"stress {found.stress:.2f}", failures)
 
 
 def _draw_path(found: series.ArchitectureMap, ax: Axes) -> None:
     """The way of the incumbent, and the numbers of its trials where there is room for them."""
+    from matplotlib.patheffects import withStroke
+
     at = {point.trial: (point.x, point.y) for point in found.points}
     way = [at[trial] for trial in found.path if trial in at]
     if not way:
         return
     ax.plot([x for x, _ in way], [y for _, y in way], color=ORANGE, linewidth=1.3, zorder=3, alpha=0.9)
     ax.scatter([x for x, _ in way], [y for _, y in way], s=16, color=ORANGE, zorder=4, linewidths=0)
-    ax.scatter(*[[c] for c in way[-1]], s=150, marker="*", color=ORANGE, edgecolors=INK, linewidths=0.8, zorder=5)
+    ax.scatter([way[-1][0]], [way[-1][1]], s=150, marker="*", color=ORANGE, edgecolors=INK, linewidths=0.8, zorder=5)
     extent = max(np.ptp([p.x for p in found.points]), np.ptp([p.y for p in found.points]), 1e-9)
     taken: list[tuple[float, float]] = []
     last = found.path[-1]
@@ -105,19 +108,20 @@ def _draw_path(found: series.ArchitectureMap, ax: Axes) -> None:
             color=INK,
             weight="bold" if trial == last else "normal",
             zorder=6,
+            path_effects=[withStroke(linewidth=2.0, foreground="white")],
         )
 
 
-def _value_bar(ax: Axes, shown: object, valued: Sequence[series.MapPoint], *, up: bool) -> None:
+def _value_bar(ax: Axes, shown: PathCollection, valued: Sequence[series.MapPoint], *, up: bool) -> None:
     """A colour bar in the values' own numbers: colours go by rank."""
     figure = ax.figure
-    bar = figure.colorbar(shown, ax=ax, shrink=0.6, pad=0.02, aspect=24)  # type: ignore[arg-type]  # what scatter gave
+    bar = figure.colorbar(shown, ax=ax, shrink=0.6, pad=0.02, aspect=24)
     values = np.sort([p.value for p in valued if p.value is not None])
     places = np.linspace(0.0, 1.0, 5 if len(values) > 4 else max(len(values), 1))
-    quantiles = np.quantile(values if up else values[::-1], places, method="nearest") if up else np.quantile(values, 1 - places, method="nearest")
+    quantiles = np.quantile(values, places if up else 1.0 - places, method="nearest")
     bar.set_ticks(places.tolist(), labels=[short(float(q), 3) for q in quantiles])
     bar.ax.tick_params(labelsize=SMALL_SIZE, colors=FAINT, length=0)
-    bar.outline.set_visible(False)  # type: ignore[operator]  # a Spine, whatever the stubs say
+    bar.outline.set_visible(False)
     bar.ax.set_title("value", fontsize=SMALL_SIZE, color=FAINT, loc="left")
 
 
@@ -153,8 +157,23 @@ def plot_lineage(found: series.Lineage, ax: Axes) -> None:
     others = [node for node in found.nodes if node.value is None]
     failed = [node for node in others if node.cause]
     pending = [node for node in others if not node.cause]
-    ax.scatter([n.generation for n in failed], [n.row for n in failed], s=8 if small else 22, marker="x", color=FAILED, linewidths=1.0, zorder=4)
-    ax.scatter([n.generation for n in pending], [n.row for n in pending], s=8 if small else 22, facecolors="white", edgecolors=GREY, zorder=4)
+    ax.scatter(
+        [n.generation for n in failed],
+        [n.row for n in failed],
+        s=8 if small else 22,
+        marker="x",
+        color=FAILED,
+        linewidths=1.0,
+        zorder=4,
+    )
+    ax.scatter(
+        [n.generation for n in pending],
+        [n.row for n in pending],
+        s=8 if small else 22,
+        facecolors="white",
+        edgecolors=GREY,
+        zorder=4,
+    )
     ax.set_ylim(found.n_rows - 0.3, -0.7)
     most = max(node.generation for node in found.nodes)
     ax.set_xlim(-0.4, most + 0.6)
@@ -163,7 +182,7 @@ def plot_lineage(found: series.Lineage, ax: Axes) -> None:
     whole_numbers(ax)
     _write_ancestry(found, ax)
     n_families = sum(node.parent is None for node in found.nodes)
-    subtitle(ax, f"{len(found.nodes)} networks from {n_families} without a parent; darker is better, × failed")
+    remark(ax, f"{counted(len(found.nodes), 'network')}, {n_families} without a parent", "darker is better, × failed")
 
 
 def _elbow(parent: series.LineageNode, child: series.LineageNode) -> list[tuple[float, float]]:
@@ -187,24 +206,19 @@ def _write_ancestry(found: series.Lineage, ax: Axes) -> None:
     if len(lines) > MAX_STEPS:
         half = MAX_STEPS // 2
         lines = [*lines[:half], ("…", "", f"{len(lines) - 2 * half} steps"), *lines[-half:]]
-    top = 0.97
     step = min(0.052, 0.95 / (len(lines) + 1))
-    for column, text, alignment in ((1.07, "trial", "right"), (1.17, "value", "right"), (1.19, "made by", "left")):
-        ax.text(column, top, text, transform=ax.transAxes, ha=alignment, va="center", fontsize=SMALL_SIZE, color=FAINT)  # type: ignore[arg-type]  # left or right
-    for i, (trial, value, origin) in enumerate(lines, start=1):
-        last = i == len(lines)
-        y = top - i * step
-        for column, text, alignment in ((1.07, trial, "right"), (1.17, value, "right"), (1.19, origin, "left")):
+    for i, line in enumerate([("trial", "value", "made by"), *lines]):
+        for column, x in enumerate((1.07, 1.19, 1.22)):
             ax.text(
-                column,
-                y,
-                text,
+                x,
+                0.97 - i * step,
+                line[column],
                 transform=ax.transAxes,
-                ha=alignment,  # type: ignore[arg-type]  # left or right
+                ha="left" if column == 2 else "right",
                 va="center",
                 fontsize=SMALL_SIZE,
-                color=BEST if column < 1.18 else INK,
-                weight="bold" if last else "normal",
+                color=FAINT if i == 0 else INK if column == 2 else BEST,
+                weight="bold" if i == len(lines) else "normal",
             )
 
 
@@ -222,13 +236,24 @@ def plot_ledger(found: series.ModifierLedger, ax: Axes) -> None:
     ax.barh(places, [row.n_records for row in rows], height=0.3, color=BEST)
     ax.set_yticks(list(places), [row.modifier for row in rows], fontsize=TEXT_SIZE, color=INK)
     most = max(row.n_tries for row in rows)
-    for column, heading in ((1.1, "mean gain"), (1.22, "best gain"), (1.34, "winner's line")):
-        ax.text(column, 1.02, heading, ha="right", va="bottom", fontsize=SMALL_SIZE, color=FAINT, transform=ax.transAxes)
+    for column, heading in ((1.12, "mean gain"), (1.26, "best gain"), (1.44, "winner's line")):
+        ax.text(
+            column, 1.02, heading, ha="right", va="bottom", fontsize=SMALL_SIZE, color=FAINT, transform=ax.transAxes
+        )
     for i, row in enumerate(rows):
         cells = (_signed(row.mean_gain), _signed(row.best_gain), f"{row.in_ancestry} ×" if row.in_ancestry else "")
-        for column, text in zip((1.1, 1.22, 1.34), cells, strict=True):
+        for column, text in zip((1.12, 1.26, 1.44), cells, strict=True):
             good = column < 1.3 and not text.startswith("−")
-            ax.text(column, i, text, ha="right", va="center", fontsize=SMALL_SIZE, color=INK if good or column > 1.3 else VERMILLION, transform=ax.get_yaxis_transform())
+            ax.text(
+                column,
+                i,
+                text,
+                ha="right",
+                va="center",
+                fontsize=SMALL_SIZE,
+                color=INK if good or column > 1.3 else VERMILLION,
+                transform=ax.get_yaxis_transform(),
+            )
     ax.set_xlim(0, 1.02 * most)
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
@@ -258,4 +283,3 @@ def plot_layer_use(found: series.LayerUse, ax: Axes) -> None:
     ax.tick_params(axis="y", length=0)
     networks = "the best network" if found.n_best == 1 else f"the best {found.n_best} networks"
     legend(ax, [(networks, BEST), (f"all {found.n_all}", GREY)])
-    del apart

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ FAILED, BEST = VERMILLION, BLUE
 TITLE_SIZE, TEXT_SIZE, SMALL_SIZE = 11.0, 9.0, 8.0
 OUTLYING = 4.0  # values worse than the middle by so many times the spread of the better ones lie beyond the axis
 
-RC = {
+RC: Any = {  # names that matplotlib's stubs spell out one by one
     "font.family": "DejaVu Sans",
     "font.size": TEXT_SIZE,
     "text.color": INK,
@@ -63,6 +63,23 @@ def quiet(ax: Axes, title: str, *, x: str = "", y: str = "", grid: str = "y") ->
         ax.grid(True, axis=grid, color=GRID, linewidth=0.8)  # type: ignore[arg-type]  # it is one of the three
 
 
+def remark(ax: Axes, *parts: str) -> None:
+    """A line of small print between the title and the axes."""
+    text = "; ".join(part for part in parts if part)
+    if text:
+        ax.set_title(ax.get_title(loc="left"), loc="left", fontsize=TITLE_SIZE, color=INK, pad=20)
+        ax.annotate(
+            text,
+            (0.0, 1.0),
+            xycoords="axes fraction",
+            xytext=(0, 6),
+            textcoords="offset points",
+            fontsize=SMALL_SIZE,
+            color=FAINT,
+            va="bottom",
+        )
+
+
 def say(ax: Axes, title: str, message: str) -> None:
     """Instead of an empty frame: why there is nothing to see."""
     ax.set_title(title, loc="left", fontsize=TITLE_SIZE, color=INK, pad=9)
@@ -75,7 +92,9 @@ def whole_numbers(ax: Axes, axis: str = "x") -> None:
     """Ticks at whole numbers only: there is no trial 2.5."""
     from matplotlib.ticker import MaxNLocator
 
-    (ax.xaxis if axis == "x" else ax.yaxis).set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))
+    (ax.xaxis if axis == "x" else ax.yaxis).set_major_locator(
+        MaxNLocator(nbins=8, integer=True, min_n_ticks=1, steps=[1, 2, 5, 10])
+    )
 
 
 def readable_log(ax: Axes, axis: str = "x") -> None:
@@ -110,6 +129,16 @@ def clock(seconds: float) -> str:
         if seconds >= 2 * unit:
             return f"{seconds / unit:.3g} {suffix}"
     return f"{seconds:.3g} s"
+
+
+def counted(n: int, what: str) -> str:
+    """1 trial, 2 trials."""
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def percent(share: float) -> str:
+    """A share in percent, with two digits where it is small: 0.15 %, 3.2 %, 97 %."""
+    return f"{100 * share:.2g} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
 def time_unit(longest: float) -> tuple[float, str]:
