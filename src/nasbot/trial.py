@@ -263,12 +263,36 @@ class History(Sequence[Trial]):
 
         Raises StudyError where a trial cannot have become that: it is finished, or its network or origin differ.
         """
-        if trial.number == len(self.trials):
-            return History((*self.trials, trial))
-        if not 0 <= trial.number < len(self.trials):
+        if not 0 <= trial.number <= len(self.trials):
             raise StudyError(f"there is no trial {trial.number}; the study has {len(self.trials)}")
-        _check_step(self.trials[trial.number], trial)
-        return History((*self.trials[: trial.number], trial, *self.trials[trial.number + 1 :]))
+        if trial.number < len(self.trials):
+            _check_step(self.trials[trial.number], trial)
+        if trial.rank is not None and trial.rank != len(self.finished):
+            raise StudyError(f"trial {trial.number}: the next outcome has rank {len(self.finished)}, got {trial.rank}")
+        return self._followed_by(trial)
+
+    def _followed_by(self, trial: Trial) -> History:
+        """What ``with_trial`` promises, of a trial that was checked.
+
+        A loop does this several times a trial, so nothing of length n is checked or sorted again, and what was derived
+        of this history is carried over to the next.
+        """
+        after = object.__new__(History)
+        before, after_it = self.trials[: trial.number], self.trials[trial.number + 1 :]
+        derived: dict[str, object] = {"trials": (*before, trial, *after_it)}
+        others = tuple(pending for pending in self.pending if pending.number != trial.number)
+        if trial.outcome is None:
+            derived["pending"] = tuple(sorted((*others, trial), key=lambda pending: pending.number))
+            derived["finished"], derived["completed"] = self.finished, self.completed
+        else:
+            derived["pending"] = others
+            derived["finished"] = (*self.finished, trial)
+            derived["completed"] = (*self.completed, trial) if isinstance(trial.outcome, Scored) else self.completed
+        if not isinstance(trial.outcome, Cancelled):
+            is_new = trial.number == len(self.trials)
+            derived["seen"] = self.seen | {trial.arch.fingerprint} if is_new else self.seen
+        after.__dict__.update(derived)
+        return after
 
     def at_proposal(self, number: int) -> History:
         """What the searcher saw when it chose trial ``number``: later outcomes forgotten, later trials absent.

@@ -14,8 +14,9 @@ import pytest
 from nasbot.architecture import Label, LabelPenalties, Layer, Role, Vocabulary, chain, initial_pool
 from nasbot.errors import FileError, NasbotError, StorageError, StudyError
 from nasbot.storage import SqliteStorage, _schema
+from nasbot.storage._rows import trial_of
 from nasbot.testing.storage_conformance import SETTINGS, StorageConformance, every_kind_of_trial, sample_trial
-from nasbot.trial import Scored, Trial
+from nasbot.trial import Point, Scored, Trial
 
 
 class TestSqliteStorage(StorageConformance):
@@ -308,3 +309,37 @@ def test_pool_networks_survive(path):
     storage.create(SETTINGS, [Trial(number=0, arch=arch)])
     storage.close()
     assert read_everything(path)[1][0].arch.to_json() == arch.to_json()
+
+
+# -- reading while it grows --------------------------------------------------------------------------------------------
+
+
+def test_a_reader_that_polls_decodes_only_what_may_have_changed(path, monkeypatch):
+    driver, decoded = SqliteStorage(path), []
+
+    def decode(row, points, vocabulary):
+        decoded.append(row[0])
+        return trial_of(row, points, vocabulary)
+
+    monkeypatch.setattr("nasbot.storage.sqlite.trial_of", decode)
+    driver.create(SETTINGS, [sample_trial(n) for n in range(20)])
+    for n in range(15):
+        running = sample_trial(n).begun(1.0)
+        driver.save(running)
+        driver.save(running.ended(Scored(float(n)), at=2.0, rank=n))
+    decoded.clear()
+    reader = SqliteStorage(path, read_only=True)
+    assert reader.history() == driver.history()
+    assert len(decoded) == 20
+    decoded.clear()
+    assert reader.history() is reader.history()
+    assert decoded == []
+    running = sample_trial(17).begun(3.0)
+    for state in (running, running.with_points([Point(1, 0.5)]), running.with_points([Point(1, 0.5), Point(2, 0.25)])):
+        driver.save(state)
+        assert reader.history() == driver.history()
+    driver.save(state.ended(Scored(9.0), at=4.0, rank=15), sample_trial(20))
+    assert reader.history() == driver.history()
+    assert decoded == [17, 17, 17, 17, 20]
+    reader.close()
+    driver.close()

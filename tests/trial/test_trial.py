@@ -2,6 +2,8 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nasbot.architecture import initial_pool
 from nasbot.errors import OptionError, StudyError
@@ -100,7 +102,7 @@ def test_at_proposal_forgets_what_came_later():
         (waiting(2), "failed already"),
         (waiting(7), "there is no trial 7"),
         (waiting(5).begun(0.0).ended(Scored(1.0), at=1.0, rank=4), "it cannot become completed"),
-        (waiting(3).begun(3.0).ended(Scored(1.0), at=4.0, rank=7), "ranked 0, 1, 2"),
+        (waiting(3).begun(3.0).ended(Scored(1.0), at=4.0, rank=7), "next outcome has rank 4, got 7"),
         (waiting(3, notes={"searcher": "other"}).begun(3.0), "never change"),
         (Trial(number=3, arch=POOL[9]).begun(3.0), "never change"),
     ],
@@ -148,3 +150,36 @@ def test_notes_are_copied():
     trial = waiting(0, notes=notes)
     notes["parents"].append(2)
     assert trial.notes == {"parents": [1]}
+
+
+# -- a history grown trial by trial ------------------------------------------------------------------------------------
+
+STEPS = st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["begin", "requeue", "score", "fail", "cancel"])))
+
+
+@given(STEPS)
+def test_what_a_grown_history_derives_is_what_a_whole_one_does(steps):
+    """``with_trial`` carries over what was derived before; the slow twin derives everything anew."""
+    grown = History()
+    for number, step in steps:
+        trial = grown[number] if number < len(grown) else Trial(number=len(grown), arch=POOL[len(grown) % len(POOL)])
+        rank = len(grown.finished)
+        match step, str(trial.state):
+            case "begin", "waiting":
+                trial = trial.begun(1.0)
+            case "requeue", "running":
+                trial = trial.requeued(interrupted=False)
+            case "score", "running":
+                trial = trial.ended(Scored(float(number)), at=2.0, rank=rank)
+            case "fail", "running":
+                trial = trial.ended(Failed(FailureCause.NAN), at=2.0, rank=rank)
+            case "cancel", "running" | "waiting":
+                trial = trial.ended(Cancelled(), at=2.0, rank=rank)
+            case _ if number < len(grown):
+                continue
+        grown = grown.with_trial(trial)
+    whole = History(grown.trials)
+    assert grown == whole
+    for name in ("finished", "completed", "failed", "pending", "seen", "best"):
+        assert getattr(grown, name) == getattr(whole, name), name
+    assert list(grown.evaluated.values) == list(whole.evaluated.values)

@@ -67,7 +67,9 @@ class SqliteStorage:
         self._begun = False  # whether there is a study in the file, once that is known
         self._lock: DriverLock | None = None
         self._db: sqlite3.Connection | None = None
-        self._known: dict[int, tuple[Row, tuple[Row, ...], Trial]] = {}
+        self._read: History | None = None  # a reader's last reading, and the version of the data then
+        self._read_at: int | None = None
+        self._known: dict[int, tuple[Row, tuple[Row, ...], Trial]] = {}  # what it knows of unfinished trials
         _check_file(self.path, must_exist=read_only)
         if not read_only:
             self._lock = DriverLock(self.path)
@@ -177,23 +179,32 @@ class SqliteStorage:
     # -- reading -------------------------------------------------------------------------------------------------------
 
     def _read_history(self) -> History:
-        db = self._open_db()
+        """All of it the first time; after that what may have changed, since a finished trial never does."""
+        db, before = self._open_db(), self._read
         db.execute("BEGIN")
         try:
-            rows = db.execute(f"SELECT {COLUMNS} FROM trials ORDER BY number").fetchall()
-            points = db.execute(
-                "SELECT trial, position, step, value, crc FROM points ORDER BY trial, position"
-            ).fetchall()
+            written = db.execute("PRAGMA data_version").fetchone()[0]  # counts the commits of others
+            if before is not None and written == self._read_at:
+                return before
+            n_trials = db.execute("SELECT count(*) FROM trials").fetchone()[0]
+            rows, points = _changed_rows(db, 0 if before is None else len(before.finished))
         finally:
             db.execute("COMMIT")
+        trials = {} if before is None else {trial.number: trial for trial in before.finished}
         curves = {number: tuple(curve) for number, curve in groupby(points, key=lambda row: row[0])}
-        trials = tuple(self._trial(row, curves.pop(row[0], ())) for row in rows)
+        trials.update({row[0]: self._trial(row, curves.pop(row[0], ())) for row in rows})
         if curves:
             raise StorageError(f"there are points of a curve of trial {next(iter(curves))}, which is not there")
+        if len(trials) != n_trials:
+            raise StorageError(f"trials are missing: {n_trials} are recorded, {len(trials)} were read")
         try:
-            return History(trials)
+            history = History(tuple(trials[number] for number in sorted(trials)))
         except StudyError as error:
             raise StorageError(f"trials are missing: {error}") from None
+        if self.read_only:
+            self._read, self._read_at = history, written
+            self._known = {number: self._known[number] for number in (t.number for t in history.pending)}
+        return history
 
     def _read_runs(self) -> tuple[Run, ...]:
         if self._version < _schema.WITH_RUNS:
@@ -205,7 +216,7 @@ class SqliteStorage:
         return runs
 
     def _trial(self, row: Row, curve: tuple[Row, ...]) -> Trial:
-        """A reader polls; what has not changed since is not read again."""
+        """A reader polls; what has not changed since is not decoded again."""
         known = self._known.get(row[0])
         if known is None or known[0] != row or known[1] != curve:
             known = (row, curve, trial_of(row, curve, self._vocabulary))
@@ -281,6 +292,15 @@ class SqliteStorage:
     def _explained(self) -> Iterator[None]:
         with explained(self.path):
             yield
+
+
+def _changed_rows(db: sqlite3.Connection, n_finished: int) -> tuple[list[Row], list[Row]]:
+    """Rows of trials and of their curves, without those of the first ``n_finished`` that have an outcome."""
+    changed = "" if n_finished == 0 else f"WHERE rank IS NULL OR rank >= {n_finished:d}"
+    of_those = "" if n_finished == 0 else f"WHERE trial IN (SELECT number FROM trials {changed})"
+    rows = db.execute(f"SELECT {COLUMNS} FROM trials {changed} ORDER BY number").fetchall()
+    sql = f"SELECT trial, position, step, value, crc FROM points {of_those} ORDER BY trial, position"
+    return rows, db.execute(sql).fetchall()
 
 
 # -- requests from outside ---------------------------------------------------------------------------------------------
