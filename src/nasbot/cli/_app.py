@@ -7,12 +7,16 @@ from typing import Annotated
 import typer
 
 from nasbot.cli.check import check
+from nasbot.cli.control import cancel, pause, resume, retry, stop
 from nasbot.cli.demo import demo
 from nasbot.cli.distance import distance
 from nasbot.cli.draw import draw
 from nasbot.cli.explain import explain
+from nasbot.cli.listing import list_studies
 from nasbot.cli.plot import plot
 from nasbot.cli.pool import pool
+from nasbot.cli.show import show
+from nasbot.cli.status import status
 from nasbot.cli.what_if import what_if
 
 app = typer.Typer(
@@ -27,6 +31,9 @@ app = typer.Typer(
 
 for command in (distance, draw, check, pool, demo, explain, what_if, plot):
     app.command()(command)
+app.command("list")(list_studies)
+for about_a_study in (status, show, pause, resume, stop, cancel, retry):
+    app.command()(about_a_study)
 
 
 def _print_version(wanted: bool) -> None:

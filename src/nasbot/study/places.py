@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from nasbot.errors import OptionError
+from nasbot.errors import FileError, OptionError
 
 SUFFIX = ".sqlite"
 FOLDER_VARIABLE = "NASBOT_STUDIES"
@@ -30,4 +30,19 @@ def study_path(where: str | Path) -> Path:
             "study: a name has 1 to 100 letters, digits, dots, dashes and underscores and begins with a letter or a "
             f"digit, got {where[:60]!r}"
         )
-    return Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER) / f"{where}{SUFFIX}"
+    return studies_folder() / f"{where}{SUFFIX}"
+
+
+def studies_folder() -> Path:
+    """Where studies that have only a name live."""
+    return Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
+
+
+def study_files(folder: Path) -> list[Path]:
+    """The files of a folder that are named as studies are, by name; none where there is no such folder."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and path.is_file())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except (OSError, ValueError) as error:
+        raise FileError(f"cannot list {folder}: {getattr(error, 'strerror', None) or error}") from None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,7 +17,6 @@ from nasbot.errors import OptionError
 from nasbot.storage.base import Storage
 from nasbot.storage.records import Presence, Run, RunState
 from nasbot.study.budget import Budget
-from nasbot.trial import History
 
 
 class StudyState(StrEnum):
@@ -99,11 +97,6 @@ def status_of(storage: Storage) -> StudyStatus:
     run = runs[-1] if runs else None
     seen = presence.seen if run is None or presence.seen is None else max(presence.seen, run.begun)
     return StudyStatus(_state(run, presence), time.time(), seen, run, len(runs))
-
-
-def counts_of(history: History) -> dict[str, int]:
-    """How many trials are in which state."""
-    return dict(Counter(str(trial.state) for trial in history))
 
 
 def budget_of(run: Run) -> Budget | None:

@@ -1,0 +1,83 @@
+"""A study in a few lines, for ``list`` and ``status``: read from its file, without loading a searcher."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nasbot.report.records import Turn, best_record, counts_record, driven_seconds
+from nasbot.storage import SqliteStorage
+from nasbot.study.places import SUFFIX, studies_folder, study_path
+from nasbot.study.status import StudyStatus, status_of
+from nasbot.trial import History, TrialState
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a reader sees of a study at one moment."""
+
+    name: str
+    path: Path
+    status: StudyStatus
+    history: History
+    turn: Turn
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, the keys that ``list`` and ``status`` document."""
+        return {
+            "study": self.name,
+            "file": str(self.path),
+            **self.status.to_dict(),
+            **counts_record(self.history),
+            "best": best_record(self.history, self.turn),
+            "seconds": driven_seconds(self.history),
+        }
+
+    @property
+    def counts(self) -> str:
+        """``12 completed, 1 failed``."""
+        n = {state: sum(trial.state is state for trial in self.history) for state in TrialState}
+        return ", ".join(f"{count} {state}" for state, count in n.items() if count) or "no trials"
+
+    @property
+    def best(self) -> str:
+        """The best value and its trial."""
+        best = self.history.best
+        return "none yet" if best is None else f"{self.turn(best.value):.6g} (trial {best.number})"
+
+
+class Watched:
+    """A study's file, open for reading, to be summarised as often as one likes."""
+
+    def __init__(self, study: str) -> None:
+        self.path = study_path(study)
+        self._storage = SqliteStorage(self.path, read_only=True)
+
+    def summary(self) -> Summary:
+        """The study as it is now."""
+        settings = self._storage.settings() or {}
+        status, history = status_of(self._storage), self._storage.history()
+        return Summary(name_of(self.path), self.path, status, history, Turn(settings))
+
+    def __enter__(self) -> Watched:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._storage.close()
+
+
+def name_of(path: Path) -> str:
+    """What to call a study in a command: its name where it lives in the studies' folder, its path elsewhere."""
+    is_at_home = path.parent == studies_folder() and path.suffix == SUFFIX
+    return path.name.removesuffix(SUFFIX) if is_at_home else str(path)
+
+
+def in_short(seconds: float) -> str:
+    """A duration for people: ``42 s``, ``3 min 20 s``, ``5 h 7 min``, ``2 d 3 h``."""
+    whole = round(seconds)
+    for size, unit, inner_size, inner in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            rest = whole % size // inner_size
+            return f"{whole // size} {unit}" + (f" {rest} {inner}" if rest else "")
+    return f"{whole} s"

@@ -1,0 +1,65 @@
+"""``nasbot list``: the studies of a folder, and how each is doing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nasbot.cli._options import Json
+from nasbot.cli._outcome import one_line
+from nasbot.cli._output import print_json, print_table
+from nasbot.errors import NasbotError
+
+
+def list_studies(
+    folder: Annotated[
+        str | None, typer.Argument(metavar="FOLDER", help="Where to look; the studies' folder if not given.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List the studies of a folder: state, trials, best value, last sign of life.
+
+    A file that cannot be read is listed with what is wrong with it.
+    """
+    from nasbot.study.places import studies_folder, study_files
+
+    where = studies_folder() if folder is None else Path(folder)
+    records = [_record(path) for path in study_files(where)]
+    if as_json:
+        print_json(records)
+    elif not records:
+        print(f"no studies in {one_line(str(where))}")
+    else:
+        print_table(("study", "state", "trials", "best", "driven", "seen"), [_row(record) for record in records])
+        for record in records:
+            if "error" in record:
+                print(f"{one_line(record['study'])}: {one_line(record['error'])}")
+
+
+def _record(path: Path) -> dict[str, Any]:
+    from nasbot.cli._summary import Watched, name_of
+
+    try:
+        with Watched(str(path.absolute()) if path.parent == Path() else str(path)) as watched:
+            return watched.summary().to_dict()
+    except NasbotError as error:
+        return {"study": name_of(path), "file": str(path), "state": "unreadable", "error": str(error)}
+
+
+def _row(record: dict[str, Any]) -> tuple[str, ...]:
+    from nasbot.cli._summary import in_short
+
+    name = one_line(record["study"])
+    if "error" in record:
+        return (name, record["state"], "", "", "", "")
+    best, silence = record["best"], record["silence"]
+    return (
+        name,
+        record["state"],
+        str(record["trials"]),
+        "" if best is None else f"{best['value']:.6g}",
+        in_short(record["seconds"]),
+        "" if silence is None else f"{in_short(silence)} ago",
+    )

@@ -1,0 +1,118 @@
+"""``nasbot show``: the trials of a study, or everything about one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nasbot.cli._options import Json, Study
+from nasbot.cli._outcome import one_line
+from nasbot.cli._output import print_json, print_table, short_fingerprint
+from nasbot.errors import OptionError, StudyError
+
+if TYPE_CHECKING:
+    from nasbot.cli._summary import Summary
+    from nasbot.trial import Trial
+
+
+def show(
+    study: Study,
+    trial: Annotated[
+        int | None, typer.Argument(metavar="[TRIAL]", help="A trial's number, for everything about it.")
+    ] = None,
+    top: Annotated[int, typer.Option(metavar="N", help="How many of the best trials to list.")] = 10,
+    everything: Annotated[bool, typer.Option("--all", help="List all trials, by number.")] = False,
+    as_json: Json = False,
+) -> None:
+    """List the best trials of a study and those in flight, or show one trial.
+
+    With --json all trials, or everything about the one.
+    """
+    if top < 0:
+        raise OptionError(f"--top must be at least 0, got {top}")
+    from nasbot.cli._summary import Watched
+
+    with Watched(study) as watched:
+        summary = watched.summary()
+    if trial is not None:
+        _show_trial(summary, trial, as_json=as_json)
+    elif as_json:
+        from nasbot.report.records import trial_record
+
+        trials = [trial_record(one, summary.turn) for one in summary.history]
+        print_json(summary.to_dict() | {"list": trials})
+    else:
+        _print_trials(summary, list(summary.history) if everything else _chosen(summary, top))
+
+
+def _chosen(summary: Summary, top: int) -> list[Trial]:
+    """The best, then what runs."""
+    best = sorted(summary.history.completed, key=lambda trial: -(trial.value or 0.0))[:top]
+    return best + [trial for trial in summary.history.pending if trial.started is not None]
+
+
+def _print_trials(summary: Summary, trials: Sequence[Trial]) -> None:
+    from nasbot.cli._summary import in_short
+
+    rows = []
+    for trial in trials:
+        value = summary.turn(trial.value)
+        rows.append(
+            (
+                str(trial.number),
+                _state(trial),
+                "" if value is None else f"{value:.6g}",
+                "" if trial.seconds is None else in_short(trial.seconds),
+                str(len(trial.arch.layers)),
+                f"{trial.arch.total_mass:,.0f}",
+                one_line(str(trial.notes.get("searcher", "")))[:30],
+                short_fingerprint(trial.arch.fingerprint),
+            )
+        )
+    headings = ("trial", "state", "value", "took", "layers", "mass", "from", "fingerprint")
+    print_table(headings, rows, title=f"{one_line(summary.name)}: {summary.status.state}, {summary.counts}")
+
+
+def _state(trial: Trial) -> str:
+    from nasbot.trial import Failed
+
+    return f"failed ({trial.outcome.cause})" if isinstance(trial.outcome, Failed) else str(trial.state)
+
+
+def _show_trial(summary: Summary, number: int, *, as_json: bool) -> None:
+    from nasbot.report.records import whole_trial_record
+
+    if not 0 <= number < len(summary.history):
+        raise StudyError(f"there is no trial {number}; the study has {len(summary.history)}, numbered from 0")
+    trial = summary.history[number]
+    record: dict[str, Any] = whole_trial_record(trial, summary.turn)
+    if as_json:
+        print_json(record)
+        return
+    print(f"{one_line(summary.name)}, trial {number}: {_state(trial)}")
+    for name, text in _trial_rows(trial, record).items():
+        if text:
+            print(f"  {name:<12} {one_line(text)}")
+    for line in record["message"].splitlines():
+        print(f"    {one_line(line)}")
+    print("\n".join(one_line(line) for line in str(trial.arch).splitlines()))
+
+
+def _trial_rows(trial: Trial, record: dict[str, Any]) -> dict[str, str]:
+    from nasbot.cli._summary import in_short
+
+    curve = record["curve"]
+    last = f", the last {curve[-1][1]:.6g} at step {curve[-1][0]}" if curve else ""
+    parents = ", ".join(f"trial {parent}" for parent in record["parents"])
+    return {
+        "value": "" if record["value"] is None else f"{record['value']:.6g}",
+        "took": "" if trial.seconds is None else in_short(trial.seconds),
+        "attempts": f"{trial.attempts}" + (f", {trial.interruptions} interrupted" if trial.interruptions else ""),
+        "from": str(record["searcher"] or ""),
+        "made from": parents + (f" by {'; '.join(record['changes'])}" if record["changes"] else ""),
+        "curve": f"{record['n_points']} points{last}" if curve else "",
+        "details": ", ".join(f"{name} {value:.6g}" for name, value in record["details"].items()),
+        "fingerprint": trial.arch.fingerprint,
+    }
