@@ -4,9 +4,11 @@ Environment:
     NASBOT_THOROUGH=1         run the slow tests, and draw many more (and fresh) random examples
     NASBOT_SHARED=…           where the reference data are; ../shared from the repository's root otherwise
     NASBOT_SHARED_OPTIONAL=1  in CI, let the tests that need the reference data skip instead of failing
+    NASBOT_BROWSER=…          the browser that tests of the page drive; chromium on the path otherwise
 """
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_MISSING = "shared data not found"
+BROWSER_MISSING = "chromium not found"
 
 
 def _switched_on(variable: str) -> bool:
@@ -62,6 +65,22 @@ def shared_dir() -> Path:
     pytest.skip(reason)
 
 
+def browser_location() -> str | None:
+    """Where the browser is, None where there is none."""
+    return shutil.which(os.environ.get("NASBOT_BROWSER") or "chromium")
+
+
+def browser_or_skip() -> str:
+    """The browser's file. Without one: a skip, and in CI a failure."""
+    found = browser_location()
+    if found is not None:
+        return found
+    reason = f"{BROWSER_MISSING} (make browser installs Debian's; NASBOT_BROWSER names another)"
+    if _switched_on("CI"):
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if THOROUGH:
         return
@@ -71,10 +90,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if shared_is_there():
-        line = f"shared data: found at {shared_location()}"
-    else:
-        reports = [*terminalreporter.getreports("skipped"), *terminalreporter.getreports("error")]
-        n_tests = sum(SHARED_MISSING in str(report.longrepr) for report in reports)
-        line = f"shared data: NOT FOUND at {shared_location()}, {n_tests} tests that need it did not run"
-    terminalreporter.write_line(line)
+    terminalreporter.write_line(
+        _found(terminalreporter, "shared data", shared_location(), shared_is_there(), SHARED_MISSING)
+    )
+    browser = browser_location()
+    terminalreporter.write_line(
+        _found(terminalreporter, "browser", browser or "the path", browser is not None, BROWSER_MISSING)
+    )
+
+
+def _found(reporter: pytest.TerminalReporter, what: str, where: object, is_there: bool, missing: str) -> str:
+    if is_there:
+        return f"{what}: found at {where}"
+    reports = [*reporter.getreports("skipped"), *reporter.getreports("error")]
+    n_tests = sum(missing in str(report.longrepr) for report in reports)
+    return f"{what}: NOT FOUND at {where}, {n_tests} tests that need it did not run"

@@ -15,6 +15,8 @@ from nasbot.cli.explain import explain
 from nasbot.cli.listing import list_studies
 from nasbot.cli.plot import plot
 from nasbot.cli.pool import pool
+from nasbot.cli.report import report
+from nasbot.cli.serve import serve
 from nasbot.cli.show import show
 from nasbot.cli.status import status
 from nasbot.cli.what_if import what_if
@@ -32,7 +34,7 @@ app = typer.Typer(
 for command in (distance, draw, check, pool, demo, explain, what_if, plot):
     app.command()(command)
 app.command("list")(list_studies)
-for about_a_study in (status, show, pause, resume, stop, cancel, retry):
+for about_a_study in (status, show, report, serve, pause, resume, stop, cancel, retry):
     app.command()(about_a_study)
 
 

@@ -30,6 +30,7 @@ function logTicks(low, high) {
 function scale(values, from, to, options = {}) {
   const known = values.filter(isNumber);
   let [low, high] = [Math.min(...(known.length ? known : [0])), Math.max(...(known.length ? known : [1]))];
+  if (options.domain) [low, high] = options.domain;
   if (options.zero) [low, high] = [Math.min(0, low), Math.max(0, high)];
   const isLog = low > 0 && (options.log === true || (options.log === "auto" && high / low > 300));
   if (low === high) [low, high] = isLog ? [low / 2, high * 2] : [low - (Math.abs(low) * 0.1 || 0.5), high + (Math.abs(high) * 0.1 || 0.5)];
@@ -47,7 +48,8 @@ function scale(values, from, to, options = {}) {
 
 function tickLabel(value) {
   const size = Math.abs(value);
-  if (size && (size >= 1e6 || size < 1e-3)) return value.toExponential(0).replace("e+", "e");
+  if (size >= 1e6 && size < 1e9) return number(value);
+  if (size && (size >= 1e9 || size < 1e-3)) return value.toExponential(0).replace("e+", "e");
   return Number(value.toPrecision(6)).toLocaleString("en-GB", { maximumFractionDigits: 6 });
 }
 
@@ -107,7 +109,9 @@ function painted(options, width, height, wrapper, tip, spoken) {
   const placed = points.map((p) => ({ ...p, px: x(p.x), py: y(p.y) }));
   const dots = svg("g", {});
   for (const p of placed) {
-    dots.append(svg("circle", { cx: p.px.toFixed(1), cy: p.py.toFixed(1), r: p.r || 3.2, class: `dot ${p.class || "c0"}`, fill: p.colour || null }));
+    const dot = svg("circle", { cx: p.px.toFixed(1), cy: p.py.toFixed(1), r: p.r || 3.2, class: `dot ${p.class || "c0"}` });
+    if (p.colour) dot.style.fill = p.colour; // one of ours, see `heat`
+    dots.append(dot);
   }
   const ring = svg("circle", { class: "ring", r: 7, visibility: "hidden" });
   root.append(dots, ring);

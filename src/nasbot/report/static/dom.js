@@ -43,6 +43,7 @@ function number(value, digits = 4) {
 
 function duration(seconds) {
   if (!isNumber(seconds)) return "–";
+  if (seconds === 0) return "0 s";
   if (seconds < 1) return `${(seconds * 1000).toFixed(seconds < 0.01 ? 1 : 0)} ms`;
   if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
   const whole = Math.round(seconds);
@@ -75,12 +76,19 @@ function facts(rows) {
   return el("dl", { class: "facts" }, shown.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
 }
 
+function shownCell(cell) {
+  return typeof cell === "number" ? number(cell) : cell;
+}
+
 function table(caption, headings, rows) {
+  const shown = rows.map((cells) => cells.map(shownCell));
+  const isNumeric = headings.map((_, i) => shown.length > 0 && shown.every((cells) => typeof cells[i] === "string" && /^(–|[-−]?[\d.,]+(e-?\d+)?( M| %| ms| s)?)$/.test(cells[i])));
+  const kind = (i) => (isNumeric[i] ? "num" : null);
   return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
     el("table", {},
       el("caption", { class: "quiet" }, caption),
-      el("thead", {}, el("tr", {}, headings.map((heading) => el("th", { scope: "col" }, heading)))),
-      el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell) => el("td", { class: typeof cell === "number" ? "num" : null }, typeof cell === "number" ? number(cell) : cell)))))));
+      el("thead", {}, el("tr", {}, headings.map((heading, i) => el("th", { scope: "col", class: kind(i) }, heading)))),
+      el("tbody", {}, shown.map((cells) => el("tr", {}, cells.map((cell, i) => el("td", { class: kind(i) }, cell)))))));
 }
 
 function quiet(...words) {

@@ -1,0 +1,40 @@
+"""``nasbot report``: a study as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nasbot.cli._options import Study
+from nasbot.cli._outcome import one_line
+
+
+def report(
+    study: Study,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="FILE.html", help="Where to; STUDY-report.html otherwise.")
+    ] = None,
+    compare: Annotated[
+        list[str] | None, typer.Option(metavar="OTHER", help="Another study to show beside it; may be repeated.")
+    ] = None,
+) -> None:
+    """Write a study as one self-contained HTML page, to read, to print or to send.
+
+    It needs no network and no server: plots, every network's drawing and why it was proposed are in the file.
+    """
+    from nasbot.report.page import report_html, write_report
+    from nasbot.report.snapshot import Snapshot
+    from nasbot.study import StudyView, study_path
+
+    others = []
+    for name in compare or ():
+        with StudyView.read(name) as view:
+            others.append(Snapshot.of(view, name=study_path(name).stem))
+    path = study_path(study)
+    with StudyView.read(study) as view:
+        snapshot = Snapshot.of(view, name=path.stem)
+        html = report_html(snapshot, file=str(path), status=view.status(), others=others)
+    written = write_report(html, Path(out if out is not None else f"{path.stem}-report.html"))
+    print(f"wrote {one_line(str(written))} ({len(html.encode()) / 1e6:.1f} MB, {len(snapshot.history)} trials)")

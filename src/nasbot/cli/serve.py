@@ -1,0 +1,80 @@
+"""``nasbot serve``: the page of a study, live."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nasbot.cli._outcome import one_line
+from nasbot.errors import FileError, OptionError
+
+if TYPE_CHECKING:
+    from nasbot.web import Address
+
+TOKEN_VARIABLE = "NASBOT_TOKEN"
+
+
+def serve(
+    study: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[STUDY|FOLDER]", help="A study's name or file, or a folder of studies.", show_default=False
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address to listen on. Others than this machine's own need a token.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[
+        int | None, typer.Option(help="Port; 0 takes any. The first free one from 8765 on otherwise.")
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(help="What every visitor must know; for a host beyond this machine one is made otherwise."),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A name by which the server may be asked for.")
+    ] = None,
+) -> None:
+    """Show a study, or all studies of a folder, as a live page in the browser.
+
+    It only reads: the search does not notice it, and goes on when it ends (Ctrl-C). By default nobody but this machine
+    can reach it.
+    """
+    where = _place(study)
+    if port is not None and not 0 <= port <= 65535:
+        raise OptionError(f"--port must be 0 to 65535, got {port}")
+    try:
+        from nasbot.web import serve as run
+        from nasbot.web.guard import is_loopback
+    except ModuleNotFoundError as missing:
+        raise OptionError(f"serve needs {missing.name}: install nasbot with its extra, nasbot[web]") from None
+
+    secret = token or os.environ.get(TOKEN_VARIABLE) or (None if is_loopback(host) else secrets.token_urlsafe(24))
+    if secret is not None and not secret.isascii():
+        raise OptionError("--token: expected ASCII characters")
+
+    def ready(address: Address) -> None:
+        print(f"showing {one_line(str(where))} at {address.url} (Ctrl-C ends it)", flush=True)
+
+    run(where, host=host, port=port, token=secret, allowed=allow_host or (), ready=ready)
+
+
+def _place(study: str | None) -> Path:
+    """A folder as it is; a study's file, which must be there; the studies' folder where nothing is named."""
+    from nasbot.study.places import DEFAULT_FOLDER, FOLDER_VARIABLE, study_path
+
+    if study is None:
+        where = Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
+        if not where.is_dir():
+            raise FileError(f"there is no folder of studies at {where} yet; name a study or a folder")
+        return where
+    if Path(study).is_dir():
+        return Path(study)
+    where = study_path(study)
+    if not where.is_file():
+        raise FileError(f"cannot open {where}: there is no such study")
+    return where
