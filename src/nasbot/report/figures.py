@@ -15,8 +15,10 @@ from nasbot.architecture import Architecture
 from nasbot.errors import NasbotError
 from nasbot.otmann import Otmann
 from nasbot.report import series
+from nasbot.report.diff_drawing import diff_scene
 from nasbot.report.payload import as_json
 from nasbot.report.records import number_of
+from nasbot.report.render import svg
 from nasbot.report.snapshot import Snapshot, parent_of
 from nasbot.trial import History
 
@@ -75,7 +77,7 @@ def near_record(snapshot: Snapshot, number: int, *, with_drawing: bool = True) -
             record["nearest"] = _nearest(snapshot, trial.arch, known)
         parent = parent_of(trial, len(history))
         if parent is not None:
-            record["diff"] = _diff(history[parent].arch, trial.arch, parent, with_drawing)
+            record["diff"] = _diff(history[parent].arch, trial.arch, parent, number, with_drawing=with_drawing)
     except NasbotError as error:  # networks of a vocabulary that the distance does not know
         record["message"] = str(error)[:300]
     return record
@@ -109,9 +111,8 @@ def _distance(settings: Mapping[str, Json]) -> Otmann:
         return Otmann()
 
 
-def _diff(first: Architecture, second: Architecture, parent: int, with_drawing: bool) -> dict[str, Any]:
-    *lines, summary = str(series.network_diff(first, second)).splitlines()
-    record: dict[str, Any] = {"parent": parent, "summary": summary, "lines": lines}
-    if with_drawing:
-        record["drawing"] = ""
-    return record
+def _diff(first: Architecture, second: Architecture, parent: int, number: int, *, with_drawing: bool) -> dict[str, Any]:
+    diff = series.network_diff(first, second)
+    *lines, summary = str(diff).splitlines()
+    drawing = svg(diff_scene(diff, names=(f"trial {parent}", f"trial {number}"))) if with_drawing else None
+    return {"parent": parent, "summary": summary, "lines": lines, "drawing": drawing}
