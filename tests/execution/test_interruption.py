@@ -159,6 +159,22 @@ def test_swallowed_by_a_destructor_it_is_silent_and_raised_again(capfd):
     assert "Traceback" not in capfd.readouterr().err
 
 
+def test_an_error_that_c_code_makes_of_it_is_still_the_signal():
+    def action():
+        with shielded(), allowed():
+            try:
+                send()
+            except KeyboardInterrupt:
+                raise ImportError("interrupted half-way") from None
+
+    assert isinstance(interrupted_by(action), Interrupted)
+
+
+def test_other_errors_stay_what_they_are():
+    with pytest.raises(ZeroDivisionError), leaving_on_signals(), shielded(), allowed():
+        _ = 1 / 0
+
+
 # -- in a study --------------------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ Short forms of the same are in the default suite. Environment:
     NASBOT_FAULTS_SHARE=…  that share of each number of faults, 0.1 for a tenth
 
 Times are measured on whatever this machine does besides. What a bar in seconds is compared with is therefore the time
-measured divided by the load: how much longer a fixed piece of work takes at that moment than the best it took.
+measured divided by the load of that moment: processes that want a core, per core (tests/faults/watching.py).
 """
 
 import os

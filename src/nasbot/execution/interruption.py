@@ -75,8 +75,16 @@ class _Leaving:
         try:
             self.may_raise = may_raise
             yield
+        except Exception:
+            self.blame()
+            raise
         finally:
             self.may_raise = before
+
+    def blame(self) -> None:
+        """An error after the signal was raised is its work: C code that is interrupted makes errors of its own."""
+        if self.has_raised:
+            raise Interrupted(signal_number=self.asked_by or signal.SIGINT) from None
 
 
 _current: _Leaving | None = None
@@ -103,11 +111,15 @@ def leaving_on_signals(*, second_kills: bool = False) -> Iterator[None]:
         for number in taken:
             signal.signal(number, leaving.handle)
         yield
+    except Exception:
+        leaving.blame()
+        raise
     finally:
         leaving.may_raise = False
         _current = None
-        for number in taken:
-            signal.signal(number, before[number])
+        if leaving.asked_by is None or not second_kills:  # on its way out a process stays easy to kill
+            for number in taken:
+                signal.signal(number, before[number])
         sys.unraisablehook = unraisable
     if leaving.asked_by is not None and not leaving.has_raised:  # it came too late to end anything; it still counts
         leaving.leave()
