@@ -233,6 +233,16 @@ def test_time_ends_a_training_with_its_best(numbers, monkeypatch):
     assert trained.loss < 1.0
 
 
+def test_a_clock_that_leaves_enough_time_changes_nothing(numbers, monkeypatch):
+    """Not even the last bit: a first step that takes its time must not change the step size."""
+    unlimited = train(MLP, numbers, SHORT, seed=1)
+    for slowness in (0.01, 1.0):
+        monkeypatch.setattr(loop, "time", Clock(slowness))
+        limited = train(MLP, numbers, SHORT, seed=1, seconds=100.0)
+        for name, tensor in unlimited.network.state_dict().items():
+            assert torch.equal(tensor, limited.network.state_dict()[name]), (slowness, name)
+
+
 def test_the_first_step_is_taken_however_short_the_time(numbers, monkeypatch):
     monkeypatch.setattr(loop, "time", Clock(10.0))
     trained = train(MLP, numbers, SHORT, seed=1, seconds=1.0)

@@ -35,6 +35,9 @@ TOO_HIGH = 1e9  # a loss from which nothing comes back in single precision
 MAX_EPOCH_COPY = 64_000_000
 CHUNK_NUMBERS = 2_000_000  # inputs that are looked at together, so that a look needs little memory
 MAX_CHUNK = 4096
+# The first part of a limited time in which the clock changes nothing: first steps are slow, and trainings that keep
+# well within their time must come out equal to the last bit, whatever the machine was doing.
+UNHURRIED = 0.1
 DROP = 0.1  # what a step of the "steps" schedule multiplies the step size by
 
 Report = Callable[[int, float], object]
@@ -163,7 +166,8 @@ class _Course:
         for x, y in self.batches:
             progress = self.step / self.n_steps
             if end is not None:
-                progress = max(progress, (time.monotonic() - begun) / max(end - begun, 1e-9))
+                elapsed = (time.monotonic() - begun) / max(end - begun, 1e-9)
+                progress = max(progress, (elapsed - UNHURRIED) / (1 - UNHURRIED))
             out_of_time = progress >= 1 and self.step > 0
             if not out_of_time:
                 self._take(x, y, progress)
