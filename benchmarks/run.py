@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--out", metavar="FILE", type=Path, help="write the raw numbers here, as JSON")
     parser.add_argument("--repetitions", type=int, default=5)
     options = parser.parse_args()
-    from benchmarks import deciding, otmann, startup
+    from benchmarks import deciding, otmann, startup, training
 
     load = os.getloadavg()[0]
     print(
@@ -35,12 +35,21 @@ def main() -> int:
     pairs, bars = otmann.run(options.repetitions)
     started, more_bars = startup.run(options.repetitions)
     decided, deciding_bars = deciding.run(options.repetitions)
-    bars += more_bars + deciding_bars
+    steps, training_bars = training.run(options.repetitions)
+    workers, worker_bars = training.run_workers()
+    bars += more_bars + deciding_bars + training_bars + worker_bars
     print(*bars, sep="\n")
     missed, stopped = [bar for bar in bars if not bar.passed], [bar for bar in bars if not bar.through_gate]
     print(f"\n{len(bars) - len(missed)} of {len(bars)} bars met, {len(stopped)} figures below their gate")
     if options.out is not None:
-        raw = {"load": load, "otmann": pairs, "startup": started, "deciding": decided}
+        raw = {
+            "load": load,
+            "otmann": pairs,
+            "startup": started,
+            "deciding": decided,
+            "training": steps,
+            "workers": workers,
+        }
         options.out.write_text(json.dumps(raw, indent=1) + "\n")
     return 1 if stopped else 0
 

@@ -24,6 +24,7 @@ from nasbot.architecture import (
 from nasbot.errors import (
     CodecError,
     DataError,
+    DivergedError,
     ExportError,
     FileError,
     InvalidArchitectureError,
@@ -31,6 +32,7 @@ from nasbot.errors import (
     OptionError,
     OutsideSpaceError,
     PenaltyError,
+    RefusedError,
     SolverError,
     TraceError,
     Violation,
@@ -54,7 +56,10 @@ if TYPE_CHECKING:
     from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
     from nasbot.study import Budget, Study, StudyView, maximise, minimise
     from nasbot.training.export import export
+    from nasbot.training.loop import Trained, train
     from nasbot.training.model_file import load_model
+    from nasbot.training.objective import TrainingObjective
+    from nasbot.training.recipes import Recipe
     from nasbot.training.trace import trace
 
 __version__ = "0.1.0"
@@ -67,6 +72,9 @@ _LATER = {
     **dict.fromkeys(("Budget", "Study", "StudyView", "maximise", "minimise"), "nasbot.study"),
     "export": "nasbot.training.export",
     "load_model": "nasbot.training.model_file",
+    **dict.fromkeys(("Trained", "train"), "nasbot.training.loop"),
+    "TrainingObjective": "nasbot.training.objective",
+    "Recipe": "nasbot.training.recipes",
     "trace": "nasbot.training.trace",
 }
 
@@ -91,6 +99,7 @@ __all__ = [
     "CodecError",
     "DataError",
     "Distances",
+    "DivergedError",
     "EvolutionSearch",
     "ExportError",
     "FileError",
@@ -108,6 +117,8 @@ __all__ = [
     "PairwiseDistances",
     "PenaltyError",
     "RandomSearch",
+    "Recipe",
+    "RefusedError",
     "Role",
     "RuleSet",
     "SearchSpace",
@@ -116,6 +127,8 @@ __all__ = [
     "Study",
     "StudyView",
     "TraceError",
+    "Trained",
+    "TrainingObjective",
     "TreeBO",
     "Violation",
     "Vocabulary",
@@ -134,4 +147,5 @@ __all__ = [
     "path_lengths",
     "plot",
     "trace",
+    "train",
 ]
