@@ -52,7 +52,10 @@ from nasbot.otmann import (
 
 if TYPE_CHECKING:
     from nasbot.gp import BeliefOptions, GraphGP
+    from nasbot.report.callbacks import Callbacks, Follower, OnBest
+    from nasbot.report.mlflow_log import MLflowLog
     from nasbot.report.plots import plot
+    from nasbot.report.tensorboard_log import TensorBoardLog
     from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
     from nasbot.study import Budget, Study, StudyView, maximise, minimise
     from nasbot.training.export import export
@@ -67,7 +70,10 @@ __version__ = "0.1.0"
 # The names just above, by the module that is imported when one of them is first asked for: all of scipy comes with it.
 _LATER = {
     **dict.fromkeys(("BeliefOptions", "GraphGP"), "nasbot.gp"),
+    **dict.fromkeys(("Callbacks", "Follower", "OnBest"), "nasbot.report.callbacks"),
+    "MLflowLog": "nasbot.report.mlflow_log",
     "plot": "nasbot.report.plots",
+    "TensorBoardLog": "nasbot.report.tensorboard_log",
     **dict.fromkeys(("NASBOT", "EvolutionSearch", "RandomSearch", "TreeBO"), "nasbot.searchers"),
     **dict.fromkeys(("Budget", "Study", "StudyView", "maximise", "minimise"), "nasbot.study"),
     "export": "nasbot.training.export",
@@ -96,6 +102,7 @@ __all__ = [
     "Architecture",
     "BeliefOptions",
     "Budget",
+    "Callbacks",
     "CodecError",
     "DataError",
     "Distances",
@@ -103,14 +110,17 @@ __all__ = [
     "EvolutionSearch",
     "ExportError",
     "FileError",
+    "Follower",
     "GraphGP",
     "InvalidArchitectureError",
     "Label",
     "LabelPenalties",
     "Layer",
+    "MLflowLog",
     "MassRules",
     "Matching",
     "NasbotError",
+    "OnBest",
     "OptionError",
     "Otmann",
     "OutsideSpaceError",
@@ -126,6 +136,7 @@ __all__ = [
     "SolverError",
     "Study",
     "StudyView",
+    "TensorBoardLog",
     "TraceError",
     "Trained",
     "TrainingObjective",

@@ -168,6 +168,11 @@ class Trial:
         """The same trial with its outcome, the ``rank``-th to be recorded."""
         return replace(self, outcome=outcome, finished=at, rank=rank)
 
+    def _repr_html_(self) -> str:
+        from nasbot.report.notebook import trial_html
+
+        return trial_html(self)
+
     def with_points(self, points: Sequence[Point]) -> Trial:
         """The same trial with more points at the end of its curve."""
         return replace(self, curve=(*self.curve, *points))
@@ -220,6 +225,11 @@ class History(Sequence[Trial]):
         n = {state: sum(trial.state is state for trial in self.trials) for state in TrialState}
         counts = ", ".join(f"{count} {state}" for state, count in n.items() if count)
         return f"<History: {counts or 'no trials'}>"
+
+    def _repr_html_(self) -> str:
+        from nasbot.report.notebook import study_html
+
+        return study_html(self)
 
     @cached_property
     def finished(self) -> tuple[Trial, ...]:

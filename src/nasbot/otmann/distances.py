@@ -43,6 +43,11 @@ class Distances:
         values = "; ".join(f"{d:.6g} ({d_bar:.4g})" for d, d_bar in zip(self.d, self.d_bar, strict=True))
         return f"<Distances at structural weights {weights}: d (d_bar) = {values}>"
 
+    def _repr_html_(self) -> str:
+        from nasbot.report.notebook import distances_html
+
+        return distances_html(self)
+
 
 @dataclass(frozen=True, init=False)
 class Otmann:

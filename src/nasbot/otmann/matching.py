@@ -101,6 +101,12 @@ class Matching:
 
         return draw_plan(self, path, **options)
 
+    def _repr_svg_(self) -> str:
+        from nasbot.report.matching import matching_scene
+        from nasbot.report.render import svg
+
+        return svg(matching_scene(self))
+
     def __str__(self) -> str:
         lines = [f"{'first':<22}{'second':<22}{'mass':>14}{'label':>8}{'structure':>11}{'cost':>14}"]
         for u, layer in enumerate(self.first.layers):

@@ -69,6 +69,11 @@ class PairwiseDistances:
     def __len__(self) -> int:
         return len(self.networks)
 
+    def _repr_html_(self) -> str:
+        from nasbot.report.notebook import distances_html
+
+        return distances_html(self.distances)
+
 
 def _bordered(known: Floats, between: Floats, among: Floats) -> Floats:
     """[[known, between], [between', among]] for each structural weight."""

@@ -41,7 +41,7 @@ class Callbacks:
         for callback in tuple(self._callbacks):
             try:
                 callback(trial)
-            except Exception as error:  # noqa: BLE001  # whatever a stranger's function raises; reported just below
+            except Exception as error:  # whatever a stranger's function raises; reported just below
                 if self._strict:
                     raise
                 self._callbacks.remove(callback)
@@ -125,7 +125,7 @@ class Follower:
 
 
 class OnBest(Follower):
-    """Calls ``function(trial, value)`` for every trial that becomes the best, with its value in the objective's sense."""
+    """Calls ``function(trial, value)`` for every trial that becomes the best; the value is in the objective's sense."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """A study in MLflow: a run for the study with a run inside it for each trial.
 
-    study.optimise(objective, 100, on_change=MLflowLog(tracking_uri="http://127.0.0.1:5000", experiment="protein"))
+study.optimise(objective, 100, on_change=MLflowLog(tracking_uri="http://127.0.0.1:5000", experiment="protein"))
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class MLflowLog(Follower):
         found = self._client.get_experiment_by_name(experiment)
         self._experiment = self._client.create_experiment(experiment) if found is None else found.experiment_id
         if run_id is None:
-            made = self._client.create_run(self._experiment, run_name=name, tags={"nasbot.direction": str(self.direction)})
+            made = self._client.create_run(
+                self._experiment, run_name=name, tags={"nasbot.direction": str(self.direction)}
+            )
             run_id = made.info.run_id
         self.run_id: str = run_id
         self._runs: dict[int, str] = {}
@@ -51,7 +53,9 @@ class MLflowLog(Follower):
     def began(self, trial: Trial) -> None:
         """A run for the trial, with its network."""
         made = self._client.create_run(
-            self._experiment, run_name=f"trial {trial.number}", tags={PARENT: self.run_id, "nasbot.trial": str(trial.number)}
+            self._experiment,
+            run_name=f"trial {trial.number}",
+            tags={PARENT: self.run_id, "nasbot.trial": str(trial.number)},
         )
         run = self._runs[trial.number] = made.info.run_id
         figures = {

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from nasbot.report import series
 from nasbot.report.draw import to_svg
-from nasbot.report.snapshot import Snapshot, Source, parent_of, texts_of
+from nasbot.report.snapshot import Snapshot, Source, number_of, parent_of, texts_of
 from nasbot.report.style import BEST, SKY, clock, reaching_limits, short
-from nasbot.trial import Failed, History, Scored, Trial
+from nasbot.trial import Failed, Scored, Trial
 
 if TYPE_CHECKING:
     from nasbot.otmann import Distances
@@ -51,13 +51,8 @@ def study_html(source: Source) -> str:
     return _framed(parts)
 
 
-def history_html(history: History) -> str:
-    """A bare history, whose values are to be maximised."""
-    return study_html(history)
-
-
 def trial_html(trial: Trial) -> str:
-    """Where a network came from, what became of it, its curve and its drawing. Values are as the study maximises them."""
+    """Where a network came from, what became of it, its curve and its drawing; a trial does not know its direction."""
     facts = [("trial", f"{trial.number}, {trial.state}")]
     if trial.value is not None:
         facts.append(("value", f"{short(trial.value, 6)} (as the study maximises it)"))
@@ -70,13 +65,15 @@ def trial_html(trial: Trial) -> str:
     changes = "; ".join(texts_of(trial.notes, "changes")) or ", ".join(texts_of(trial.notes, "modifiers"))
     origin = "" if parent is None else f"from trial {parent}" + (f" by {changes}" if changes else "")
     facts.append(("made", origin or str(trial.notes.get("searcher", "by hand"))))
-    predicted = [series.number_of(trial.notes, "predicted", key) for key in ("median", "lower", "upper")]
+    predicted = [number_of(trial.notes, "predicted", key) for key in ("median", "lower", "upper")]
     if all(end is not None for end in predicted):
         median, lower, upper = (short(end or 0.0) for end in predicted)
         facts.append(("predicted", f"{median}, 90 % between {lower} and {upper}"))
     if isinstance(trial.outcome, Scored):
         plain = {key: value for key, value in trial.outcome.details.items() if isinstance(value, str | int | float)}
-        facts += [(key[:40], short(value) if isinstance(value, float) else str(value)[:80]) for key, value in plain.items()]
+        facts += [
+            (key[:40], short(value) if isinstance(value, float) else str(value)[:80]) for key, value in plain.items()
+        ]
     parts = [_table(facts)]
     if len(trial.curve) > 1:
         points = [(float(point.step), point.value) for point in trial.curve]
@@ -128,7 +125,15 @@ def _best_trials(snapshot: Snapshot) -> str:
     for trial in ranked[:N_SHOWN]:
         made = ", ".join(texts_of(trial.notes, "modifiers")) or str(trial.notes.get("searcher", ""))
         seconds = "" if trial.seconds is None else clock(trial.seconds)
-        rows.append((str(trial.number), short(snapshot.outward(trial.value or 0.0), 6), str(len(trial.arch.layers)), seconds, made))
+        rows.append(
+            (
+                str(trial.number),
+                short(snapshot.outward(trial.value or 0.0), 6),
+                str(len(trial.arch.layers)),
+                seconds,
+                made,
+            )
+        )
     return _table(rows)
 
 
@@ -141,7 +146,12 @@ def _spark(found: series.HistorySeries) -> str:
     for (x, best), (after, _) in zip(points, [*points[1:], points[-1]], strict=True):
         steps += [(x, best or 0.0), (after, best or 0.0)]
     values = [(float(point.place), point.value) for point in found.points if point.value is not None]
-    return _polyline(steps, "best value by finished trials", [(x, y) for x, y in values if y is not None], found.direction == "maximise")
+    return _polyline(
+        steps,
+        "best value by finished trials",
+        values,
+        found.direction == "maximise",
+    )
 
 
 def _polyline(
@@ -168,12 +178,15 @@ def _polyline(
 
 
 def _heat(values: NDArray[np.float64]) -> str:
-    head = "".join(f"<th style='padding:2px 6px;opacity:.7;font-weight:normal'>{j}</th>" for j in range(values.shape[1]))
+    cell = "padding:2px 6px"
+    quiet = f"{cell};opacity:.7;font-weight:normal"
+    head = "".join(f"<th style='{quiet}'>{j}</th>" for j in range(values.shape[1]))
     lines = f"<tr style='background:none'><th></th>{head}</tr>"
-    for i, row in enumerate(values):
-        cells = "".join(
-            f"<td style='padding:2px 6px;background:rgba(0,114,178,{0.75 * min(max(float(value), 0.0), 1.0):.2f})'>{value:.2f}</td>"
-            for value in row
-        )
-        lines += f"<tr style='background:none'><th style='padding:2px 6px;opacity:.7;font-weight:normal'>{i}</th>{cells}</tr>"
+    for i, row in enumerate(values.tolist()):
+        cells = "".join(f"<td style='{cell};background:{_shade(value)}'>{value:.2f}</td>" for value in row)
+        lines += f"<tr style='background:none'><th style='{quiet}'>{i}</th>{cells}</tr>"
     return f"<table style='border-collapse:collapse;font-variant-numeric:tabular-nums'>{lines}</table>"
+
+
+def _shade(value: float) -> str:
+    return f"rgba(0,114,178,{0.75 * min(max(value, 0.0), 1.0):.2f})"

@@ -165,6 +165,17 @@ class StudyView:
             raise StudyError(f"there is no trial {str(number)[:40]}; the study has {len(history)}, numbered from 0")
         return history[number]
 
+    def __repr__(self) -> str:
+        # From the settings alone, so that a study that is closed can still be named.
+        described = self.settings.get("searcher")
+        searcher = described.get("name", "") if isinstance(described, Mapping) else ""
+        return f"<{type(self).__name__}: {searcher}, {self.direction}, seed {self.seed}>"
+
+    def _repr_html_(self) -> str:
+        from nasbot.report.notebook import study_html
+
+        return study_html(self)
+
     def close(self) -> None:
         """Let go of the study's file."""
         self._storage.close()
