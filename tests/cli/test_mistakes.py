@@ -226,7 +226,7 @@ def test_codes_of_errors_do_not_collide_with_the_others():
 def test_every_command_and_option_is_documented(capsys: pytest.CaptureFixture[str]):
     text = (ROOT / "docs/reference/cli.md").read_text()
     for command in _app.app.registered_commands:
-        name = command.callback.__name__.replace("_", "-")  # type: ignore[union-attr]
+        name = command.name or command.callback.__name__.replace("_", "-")  # type: ignore[union-attr]
         assert f"## `nasbot {name}" in text
         main([name, "--help"])
         section = text.split(f"## `nasbot {name}")[1].split("\n## ")[0]

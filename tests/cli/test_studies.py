@@ -188,3 +188,41 @@ def wait_for(condition):
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+# -- check and repair --------------------------------------------------------------------------------------------------
+
+
+def test_check_a_study(studies, run):
+    assert "a study that is whole" in run("check", "toy").out
+    assert run("check", str(studies / "toy.sqlite"), "--json").record["valid"] is True
+    with sqlite3.connect(studies / "toy.sqlite") as db:
+        db.execute("UPDATE trials SET value = 1.0 WHERE number IN (0, 1)")
+    db.close()
+    result = run("check", "toy")
+    assert result.code == 9
+    assert result.out.count("is damaged") == 2
+    assert result.err.count("\n") == 1
+    record = run("check", "toy", "--json").record
+    assert (record["valid"], len(record["problems"])) == (False, 2)
+
+
+def test_check_what_is_neither(studies, run):
+    assert run("check", "absent.json").code == 3
+    (studies.parent / "text").write_text("dear diary")
+    assert run("check", "text").code == 4
+
+
+def test_repair_a_study(studies, run):
+    with sqlite3.connect(studies / "toy.sqlite") as db:
+        db.execute("UPDATE trials SET value = 1.0 WHERE number = 1")
+    db.close()
+    result = run("repair", "toy")
+    assert result.code == 0
+    assert "5 trials, 5 of them with an outcome" in result.out
+    assert "lost: trial 1" in result.out
+    assert run("check", "toy-repaired").code == 0
+    assert run("repair", "toy").code == 3  # nothing is overwritten
+    record = run("repair", "toy", "--out", str(studies / "second.sqlite"), "--json").record
+    assert record["renumbered"] == {"2": 1, "3": 2, "4": 3, "5": 4}
+    assert "nothing" in run("repair", "toy-repaired", "--out", "third.sqlite").out

@@ -15,6 +15,7 @@ from nasbot.cli.explain import explain
 from nasbot.cli.listing import list_studies
 from nasbot.cli.plot import plot
 from nasbot.cli.pool import pool
+from nasbot.cli.repair import repair
 from nasbot.cli.report import report
 from nasbot.cli.serve import serve
 from nasbot.cli.show import show
@@ -34,7 +35,7 @@ app = typer.Typer(
 for command in (distance, draw, check, pool, demo, explain, what_if, plot):
     app.command()(command)
 app.command("list")(list_studies)
-for about_a_study in (status, show, report, serve, pause, resume, stop, cancel, retry):
+for about_a_study in (status, show, report, serve, pause, resume, stop, cancel, retry, repair):
     app.command()(about_a_study)
 
 

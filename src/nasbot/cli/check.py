@@ -1,7 +1,8 @@
-"""``nasbot check``: is this file a network, which one, and would a search propose it."""
+"""``nasbot check``: is this file a network or a study, and is it whole."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,21 +10,26 @@ import typer
 from nasbot.cli._options import Json
 from nasbot.cli._outcome import one_line
 from nasbot.cli._output import print_json
-from nasbot.errors import FileError, InvalidArchitectureError, NasbotError, Violation
+from nasbot.errors import FileError, InvalidArchitectureError, NasbotError, StorageError, Violation
 
 if TYPE_CHECKING:
     from nasbot.architecture import Architecture
 
 
 def check(
-    network: Annotated[str, typer.Argument(metavar="NET.json", help="The network.", show_default=False)],
+    network: Annotated[
+        str, typer.Argument(metavar="NET.json|STUDY", help="A network, or a study.", show_default=False)
+    ],
     as_json: Json = False,
 ) -> None:
-    """Say whether a file holds a valid network.
+    """Say whether a file holds a valid network, or a study that is whole.
 
-    Also says which limits of the default search space it exceeds. A valid network outside the search space is no
-    error; an invalid one is.
+    Of a network also which limits of the default search space it exceeds: lying outside is no error. Of a study every
+    row, checksum and reference is checked; one that is damaged is an error.
     """
+    if (study := _study_file(network)) is not None:
+        _check_study(network, study, as_json=as_json)
+        return
     from nasbot.architecture import Architecture
     from nasbot.architecture.space import SearchSpace
 
@@ -40,6 +46,48 @@ def check(
         print_json(_record(network, arch, violations))
     else:
         _print(network, arch, violations)
+
+
+def _study_file(given: str) -> Path | None:
+    """The study that is meant, by its content, or by its name where there is no such file; None for a network."""
+    from nasbot.storage.sqlite import MAGIC
+    from nasbot.study.places import study_path
+
+    file = Path(given)
+    try:
+        if not file.exists():
+            file = study_path(given)
+        with file.open("rb") as content:
+            return file if content.read(len(MAGIC)) == MAGIC else None
+    except (OSError, ValueError):  # whatever it is, reading it as a network says so
+        return None
+
+
+def _check_study(given: str, study: Path, *, as_json: bool) -> None:
+    from nasbot.storage import examine
+
+    found = examine(study)
+    if as_json:
+        print_json(
+            {
+                "file": str(study),
+                "valid": found.is_intact,
+                "version": found.version,
+                "n_trials": found.n_trials,
+                "n_runs": found.n_runs,
+                "problems": list(found.problems),
+            }
+        )
+    elif found.is_intact:
+        print(f"{one_line(given)}: a study that is whole")
+        for name, value in {"trials": found.n_trials, "runs": found.n_runs, "version": found.version}.items():
+            print(f"  {name:<13} {value}")
+    else:
+        for problem in found.problems:
+            print(one_line(problem))
+    if not found.is_intact:
+        n = len(found.problems)
+        raise StorageError(f"{study}: {n} problem{'s' * (n != 1)}, the first: {found.problems[0]}; see nasbot repair")
 
 
 def _refusal(network: str, error: NasbotError) -> dict[str, Any]:

@@ -61,7 +61,7 @@ def trial_of(row: Row, points: Sequence[Row], vocabulary: Vocabulary | None) -> 
             finished=finished,
             rank=rank,
             outcome=_outcome(where, state, value, cause, message, details),
-            curve=tuple(_point(where, position, point) for position, point in enumerate(points)),
+            curve=tuple(point_of(where, position, point) for position, point in enumerate(points)),
         )
     except NasbotError as error:
         error.args = (f"{where}: {error}".replace(f"{where}: {where}", where),)
@@ -90,7 +90,8 @@ def point_rows(number: int, first: int, points: Sequence[Point]) -> list[Row]:
     return [(*cells, crc(cells)) for cells in rows]
 
 
-def _point(where: str, position: int, row: Row) -> Point:
+def point_of(where: str, position: int, row: Row) -> Point:
+    """The point of a curve that stands at ``position``, as ``point_rows`` wrote it."""
     _check_crc(f"{where}, point {position} of its curve", row)
     if row[1] != position:
         raise StorageError(f"{where}: point {position} of its curve is missing")

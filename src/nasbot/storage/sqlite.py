@@ -70,7 +70,7 @@ class SqliteStorage:
         self._read: History | None = None  # a reader's last reading, and the version of the data then
         self._read_at: int | None = None
         self._known: dict[int, tuple[Row, tuple[Row, ...], Trial]] = {}  # what it knows of unfinished trials
-        _check_file(self.path, must_exist=read_only)
+        check_file(self.path, must_exist=read_only)
         if not read_only:
             self._lock = DriverLock(self.path)
         try:
@@ -276,7 +276,7 @@ class SqliteStorage:
     # -- the file ------------------------------------------------------------------------------------------------------
 
     def _connected(self) -> sqlite3.Connection:
-        db = connected(self.path, _reading_mode(self.path) if self.read_only else "mode=rwc")
+        db = connected(self.path, reading_mode(self.path) if self.read_only else "mode=rwc")
         if not self.read_only:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
@@ -309,7 +309,7 @@ def _changed_rows(db: sqlite3.Connection, n_finished: int) -> tuple[list[Row], l
 def post_request(path: str | Path, kind: RequestKind | str, trial: int | None = None) -> Request:
     """Ask something of whoever drives this study, now or next; returns when the disk has it."""
     file = Path(path)
-    _check_file(file, must_exist=True)
+    check_file(file, must_exist=True)
     with explained(file), closing(connected(file, "mode=rw")) as db:
         if _schema.prepare(db, may_write=False) < _schema.WITH_RUNS:
             raise StorageError("its tables are of version 1, which knows no requests; resume the study to migrate it")
@@ -366,7 +366,7 @@ def explained(path: Path) -> Iterator[None]:
         raise
 
 
-def _check_file(path: Path, *, must_exist: bool) -> None:
+def check_file(path: Path, *, must_exist: bool, any_content: bool = False) -> None:
     """Before SQLite sees it: clear words for what is no file, or no SQLite file. Makes the folder of a new study."""
     try:
         if not path.exists() and not must_exist:
@@ -376,11 +376,11 @@ def _check_file(path: Path, *, must_exist: bool) -> None:
             beginning = file.read(len(MAGIC))
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise FileError(f"cannot open {path}: {getattr(error, 'strerror', None) or error}") from None
-    if beginning not in (b"", MAGIC):
+    if beginning not in (b"", MAGIC) and not any_content:
         raise StorageError(f"{path}: not a nasbot study (not an SQLite file)")
 
 
-def _reading_mode(path: Path) -> str:
+def reading_mode(path: Path) -> str:
     """Beside a file in a folder that may not be written SQLite cannot make its index of the log."""
     has_log = path.with_name(path.name + "-wal").exists()
     return "mode=ro" if has_log or os.access(path.parent, os.W_OK) else "mode=ro&immutable=1"
