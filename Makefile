@@ -48,7 +48,7 @@ lint: $(INSTALLED) ## ruff (rules and format), mypy strict, import-linter
 format: $(INSTALLED) ## rewrite the code in the house format and apply ruff's safe fixes
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
 
-demo: $(INSTALLED) ## draw the initial pools and print a table of distances
+demo: $(INSTALLED) ## a real search on handwritten digits, in about two minutes
 	@$(BIN)/nasbot demo $(ARGS)
 
 bench: $(INSTALLED) ## microseconds per pair, ours against POT's, and seconds to decide

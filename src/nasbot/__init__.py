@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from nasbot.report.plots import plot
     from nasbot.report.tensorboard_log import TensorBoardLog
     from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
+    from nasbot.searching import FoundStudy, FoundTrial, search
     from nasbot.study import Budget, Study, StudyView, maximise, minimise
     from nasbot.training.export import export
     from nasbot.training.loop import Trained, train
@@ -75,6 +76,7 @@ _LATER = {
     "plot": "nasbot.report.plots",
     "TensorBoardLog": "nasbot.report.tensorboard_log",
     **dict.fromkeys(("NASBOT", "EvolutionSearch", "RandomSearch", "TreeBO"), "nasbot.searchers"),
+    **dict.fromkeys(("FoundStudy", "FoundTrial", "search"), "nasbot.searching"),
     **dict.fromkeys(("Budget", "Study", "StudyView", "maximise", "minimise"), "nasbot.study"),
     "export": "nasbot.training.export",
     "load_model": "nasbot.training.model_file",
@@ -111,6 +113,8 @@ __all__ = [
     "ExportError",
     "FileError",
     "Follower",
+    "FoundStudy",
+    "FoundTrial",
     "GraphGP",
     "InvalidArchitectureError",
     "Label",
@@ -157,6 +161,7 @@ __all__ = [
     "pairwise",
     "path_lengths",
     "plot",
+    "search",
     "trace",
     "train",
 ]

@@ -1,7 +1,6 @@
 """What each command prints and writes when all is well."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ def test_version(run: Run):
     assert (result.code, result.out, result.err) == (0, f"nasbot {nasbot.__version__}\n", "")
 
 
-@pytest.mark.parametrize("command", [(), ("distance",), ("draw",), ("check",), ("pool",), ("demo",)])
+@pytest.mark.parametrize("command", [(), ("distance",), ("draw",), ("check",), ("pool",), ("demo",), ("run",)])
 def test_help_names_every_option_and_exits_with_0(run: Run, command: tuple[str, ...]):
     result = run(*command, "--help")
     assert result.code == 0
@@ -150,21 +149,3 @@ def test_pool_writes_networks_and_pictures(nets: Path, run: Run):
     written = {path.name for path in (nets / "new/folder").iterdir()}
     assert written == {f"cnn-{i}.{ending}" for i in range(10) for ending in ("json", "svg")}
     assert [Architecture.load(f"new/folder/cnn-{i}.json") for i in range(10)] == list(initial_pool("cnn"))
-
-
-# -- demo ------------------------------------------------------------------------------------------------------------
-
-
-def test_demo_draws_the_pools_prints_distances_and_says_what_next(nets: Path, run: Run):
-    result = run("demo", "--out", "shown")
-    assert (result.code, result.err) == (0, "")
-    assert len(list((nets / "shown").glob("*.svg"))) == 20
-    d_bar = nasbot.pairwise(initial_pool("cnn"), structural_weights=(0.4,)).d_bar[0]
-    row = next(line for line in result.out.splitlines() if line.startswith(" cnn-9"))
-    assert row.split()[1:] == [f"{value:.2f}" for value in d_bar[9]]
-    suggestions = [line.split() for line in result.out.partition("Next, try:\n")[2].splitlines()]
-    assert len(suggestions) == 2
-    for program, *_ in suggestions:  # on the search path, or beside the interpreter that runs this
-        assert program == "nasbot" or Path(program).resolve() == Path(sys.executable).with_name("nasbot").resolve()
-    suggestions = [arguments for _, *arguments in suggestions]
-    assert all(run(*suggestion).code == 0 for suggestion in suggestions)

@@ -17,6 +17,7 @@ from nasbot.cli.plot import plot
 from nasbot.cli.pool import pool
 from nasbot.cli.repair import repair
 from nasbot.cli.report import report
+from nasbot.cli.run import run
 from nasbot.cli.serve import serve
 from nasbot.cli.show import show
 from nasbot.cli.status import status
@@ -32,7 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
-for command in (distance, draw, check, pool, demo, explain, what_if, plot):
+for command in (run, demo, distance, draw, check, pool, explain, what_if, plot):
     app.command()(command)
 app.command("list")(list_studies)
 for about_a_study in (status, show, report, serve, pause, resume, stop, cancel, retry, repair):

@@ -1,70 +1,36 @@
-"""``nasbot demo``: what there is to see so far, in one command."""
+"""``nasbot demo``: a real search on data that come with scikit-learn, in a few minutes."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from nasbot.cli._options import made_folder
 from nasbot.cli._outcome import one_line
-from nasbot.cli._output import print_table
 
-if TYPE_CHECKING:
-    from nasbot.architecture import Architecture
-
-KINDS = ("mlp-reg", "cnn")
-SHOWN_WEIGHT = 0.4
+DATA = "digits"
+BUDGET = "2m"
 
 
 def demo(
-    out: Annotated[str, typer.Option(metavar="DIR", help="Where the pictures and networks go.")] = "demo-output",
+    out: Annotated[str, typer.Option(metavar="DIR", help="Where the study and its pictures go.")] = "demo-output",
+    budget: Annotated[str, typer.Option(metavar="TIME", help="How long, or how many trials.")] = BUDGET,
+    workers: Annotated[int | None, typer.Option(help="Networks trained at a time.")] = None,
 ) -> None:
-    """Draw the initial pools and print distances."""
+    """Search for a network that reads handwritten digits.
+
+    1,797 little images that come with scikit-learn, as a table of pixels. The demo ends with the best network, a
+    drawing of it, and the commands to go on; running it again goes on with the same study.
+    """
+    from nasbot.cli.run import kept_best, print_result, searched
+    from nasbot.searching import plan_search
+    from nasbot.training.data import named_dataset
+
     folder = made_folder(out)
-    from nasbot.architecture.pools import initial_pool
-
-    pools = {kind: initial_pool(kind) for kind in KINDS}
-    _draw_all(pools, folder)
-    for kind, archs in pools.items():
-        _print_distances(kind, archs)
-    shown = one_line(str(folder))
-    print(f"Pictures and networks are in {shown}; open {shown}/cnn-9.svg in a browser.")
-    print("Next, try:")
-    print(f"  {_program()} distance {shown}/cnn-0.json {shown}/cnn-9.json --explain")
-    print(f"  {_program()} draw {shown}/cnn-0.json {shown}/matching.svg --matching {shown}/cnn-9.json")
-
-
-def _program() -> str:
-    """What to type for ``nasbot`` here: after ``make demo`` it is in .venv, where the shell does not look."""
-    beside_python = Path(sys.executable).with_name("nasbot")
-    if shutil.which("nasbot") or not beside_python.exists():
-        return "nasbot"
-    return one_line(os.path.relpath(beside_python))
-
-
-def _draw_all(pools: Mapping[str, Sequence[Architecture]], folder: Path) -> None:
-    """Progress goes to standard error, and only to a terminal: standard output holds results."""
-    from rich.console import Console
-    from rich.progress import track
-
-    screen = Console(stderr=True)
-    jobs = [(f"{kind}-{i}", arch) for kind, archs in pools.items() for i, arch in enumerate(archs)]
-    progress = track(jobs, "Drawing the initial pools", console=screen, transient=True, disable=not screen.is_terminal)
-    for name, arch in progress:
-        arch.save(folder / f"{name}.json")
-        arch.draw(folder / f"{name}.svg", title=name)
-
-
-def _print_distances(kind: str, archs: Sequence[Architecture]) -> None:
-    from nasbot.otmann import pairwise
-
-    d_bar = pairwise(archs, structural_weights=(SHOWN_WEIGHT,)).d_bar[0]
-    rows = [(f"{kind}-{i}", *(f"{value:.2f}" for value in row)) for i, row in enumerate(d_bar)]
-    title = f"Normalised distance d_bar between the initial networks, structural weight {SHOWN_WEIGHT:g}"
-    print_table((kind, *(str(i) for i in range(len(archs)))), rows, title=title)
+    planned = plan_search(named_dataset(DATA), budget=budget, workers=workers, name=folder / f"{DATA}.sqlite")
+    study = searched(planned)
+    record = kept_best(study, planned)
+    print_result(study, planned, record)
+    if "drawing" in record:
+        print(f"Open {one_line(record['drawing'])} in a browser to see the best network.")

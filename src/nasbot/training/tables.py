@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MAX_INPUTS = 20_000  # of a network, after categories became columns of their own; a wider first layer is no search
 MAX_CATEGORIES = 50  # the most frequent ones of a column; the rest share "none of these"
+FEW_CATEGORIES = 20  # which are categories even if most rows have one of their own
 _DATE = re.compile(r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T\s]+\d{1,2}:\d{2}.*)?\s*$")
 _LOOKED_AT = 200  # values, to tell dates from categories
 
@@ -195,7 +196,7 @@ def _category_column(name: str, values: Sequence[str | None], train: np.ndarray)
     counts: dict[str, int] = {}
     for value in known:
         counts[value] = counts.get(value, 0) + 1
-    if len(counts) > MAX_CATEGORIES and len(counts) > 0.5 * len(known):
+    if len(counts) > FEW_CATEGORIES and len(counts) > 0.5 * len(known):
         example = next(iter(counts))
         raise DataError(
             f"column {name!r} is text with {len(counts):,} different values in {len(known):,} training rows "

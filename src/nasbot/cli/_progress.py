@@ -1,0 +1,223 @@
+"""A search as it goes: a live table on a terminal, one line per trial anywhere else; both on standard error."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol
+
+from nasbot.cli._outcome import one_line
+from nasbot.trial import Failed, Scored, Trial, TrialState
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from nasbot.study import Budget
+
+BARS = "▁▂▃▄▅▆▇█"
+CURVE_WIDTH = 24
+LAST_SHOWN = 6
+REFRESHES = 4  # a second
+
+
+class Progress(Protocol):
+    """What a search tells about its trials."""
+
+    def __call__(self, trial: Trial) -> None: ...
+
+
+@contextmanager
+def progress(budget: Budget, *, elapsed: float, trials: Sequence[Trial], metric: str) -> Iterator[Progress]:
+    """Show what becomes of the trials that are told, for the time of this ``with``. Losses are shown, the lower the
+    better; ``trials`` are those that a resumed study has already."""
+    from rich.console import Console
+
+    screen = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    state = _State(budget, elapsed, trials, metric)
+    if not screen.is_terminal:
+        yield _Lines(state)
+        return
+    from rich.live import Live
+
+    with Live(
+        get_renderable=lambda: _table(state), console=screen, refresh_per_second=REFRESHES, transient=True
+    ) as live:
+
+        def tell(trial: Trial) -> None:
+            state.take(trial)
+
+        yield tell
+        live.refresh()
+
+
+def sparkline(values: Sequence[float], width: int = CURVE_WIDTH) -> str:
+    """A curve in one line of text: high values high, the last ``width`` steps of it if it is longer."""
+    if not values:
+        return ""
+    if len(values) > width:  # the means of equal pieces, so that the whole curve is seen
+        edges = [round(i * len(values) / width) for i in range(width + 1)]
+        values = [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
+    low, high = min(values), max(values)
+    scale = (len(BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(BARS[round((value - low) * scale)] for value in values)
+
+
+def duration(seconds: float) -> str:
+    """3.2 s, 4 min 05 s, 2 h 10 min."""
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def described(trial: Trial) -> str:
+    """Where a network came from, in a few words."""
+    changes = trial.notes.get("changes")
+    if isinstance(changes, list | tuple) and changes:
+        parents = trial.notes.get("parents")
+        origin = f"from {parents[0]}: " if isinstance(parents, list | tuple) and parents else ""
+        return one_line(origin + "; ".join(map(str, changes)))
+    return "initial pool" if trial.notes.get("searcher") == "pool" else "new"
+
+
+class _State:
+    """What is known of the search at the moment; told by the driver's thread, read by the one that draws."""
+
+    def __init__(self, budget: Budget, elapsed: float, trials: Sequence[Trial], metric: str) -> None:
+        self.budget, self.metric = budget, metric
+        self.elapsed_before, self.origin = elapsed, time.monotonic()
+        self.running: dict[int, Trial] = {}
+        self.last: list[Trial] = []
+        self.best: Trial | None = None
+        self.causes: Counter[str] = Counter()
+        self.n_completed = 0
+        for trial in trials:
+            if trial.state.is_final:
+                self.take(trial)
+        self.last.clear()
+
+    @property
+    def elapsed(self) -> float:
+        return self.elapsed_before + time.monotonic() - self.origin
+
+    @property
+    def n_finished(self) -> int:
+        return self.n_completed + sum(self.causes.values())
+
+    def take(self, trial: Trial) -> bool:
+        """Remember what became of a trial; whether it is the best so far."""
+        if trial.state is TrialState.RUNNING:
+            self.running = {**self.running, trial.number: trial}
+            return False
+        self.running = {number: other for number, other in self.running.items() if number != trial.number}
+        if trial.state is TrialState.WAITING:
+            return False
+        self.last = [*self.last, trial][-LAST_SHOWN:]
+        if isinstance(trial.outcome, Failed):
+            self.causes[str(trial.outcome.cause)] += 1
+        if not isinstance(trial.outcome, Scored):
+            return False
+        self.n_completed += 1
+        is_best = self.best is None or loss_of(trial) < loss_of(self.best)
+        if is_best:
+            self.best = trial
+        return is_best
+
+    def left(self) -> str:
+        """How much of the budget is left, in words."""
+        parts = []
+        if self.budget.seconds is not None:
+            remaining = self.budget.seconds - self.elapsed
+            parts.append(f"{duration(remaining)} left" if remaining > 0 else "finishing what runs")
+        if self.budget.trials is not None:
+            parts.append(f"{max(0, self.budget.trials - self.n_finished - len(self.running))} trials to begin")
+        return ", ".join(parts)
+
+
+def loss_of(trial: Trial) -> float:
+    """The loss of a completed trial: the study keeps what is to be maximised."""
+    return -(trial.value if trial.value is not None else float("-inf"))
+
+
+class _Lines:
+    """One line for each trial that ends."""
+
+    def __init__(self, state: _State) -> None:
+        self._state = state
+
+    def __call__(self, trial: Trial) -> None:
+        is_best = self._state.take(trial)
+        if trial.state is TrialState.RUNNING and not trial.curve:
+            if self._state.n_finished == 0:  # something is seen at once
+                print(f"trial {trial.number:3d}  begun: {described(trial)}", file=sys.stderr, flush=True)
+            return
+        if trial.state.is_final:
+            print(self._line(trial, is_best), file=sys.stderr, flush=True)
+
+    def _line(self, trial: Trial, is_best: bool) -> str:
+        took = duration(trial.seconds or 0.0)
+        if isinstance(trial.outcome, Failed):
+            first = one_line((trial.outcome.message.splitlines() or [""])[0][:120])
+            return f"trial {trial.number:3d}  failed ({trial.outcome.cause}) after {took}: {first}"
+        if not isinstance(trial.outcome, Scored):
+            return f"trial {trial.number:3d}  cancelled"
+        best = "  best so far" if is_best else ""
+        return (
+            f"trial {trial.number:3d}  {self._state.metric} {loss_of(trial):.5g}  {took}  {described(trial)[:60]}"
+            f"  [{self._state.left()}]{best}"
+        )
+
+
+def _table(state: _State) -> RenderableType:
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
+    table.add_column("trial", justify="right")
+    table.add_column(state.metric, justify="right")
+    table.add_column("curve", width=CURVE_WIDTH, no_wrap=True)
+    table.add_column("time", justify="right")
+    table.add_column("network", overflow="ellipsis", no_wrap=True)
+    for trial in state.last:
+        table.add_row(*_row(trial, state), style="dim" if isinstance(trial.outcome, Failed) else None)
+    for trial in state.running.values():
+        table.add_row(*_row(trial, state), style="cyan")
+    best = (
+        "none yet"
+        if state.best is None
+        else f"{loss_of(state.best):.5g} (trial {state.best.number}: {described(state.best)[:60]})"
+    )
+    failures = ", ".join(f"{n} {cause}" for cause, n in state.causes.most_common()) or "none"
+    lines = [
+        f"best so far  {best}",
+        f"trials       {state.n_completed} completed, {len(state.running)} running; failures: {failures}",
+        f"budget       {state.left()}    (Ctrl-C leaves safely; the same command goes on)",
+    ]
+    return Group(table, Text("\n".join(lines)))
+
+
+def _row(trial: Trial, state: _State) -> tuple[str, str, str, str, str]:
+    curve = [-point.value for point in trial.curve]
+    if trial.state is TrialState.RUNNING:
+        took = state.elapsed - (trial.started or state.elapsed)
+        value = f"{min(curve):.4g} …" if curve else "starting"
+    else:
+        took = trial.seconds or 0.0
+        value = (
+            f"{loss_of(trial):.4g}" if isinstance(trial.outcome, Scored) else str(getattr(trial.outcome, "cause", "-"))
+        )
+    mark = " *" if state.best is not None and trial.number == state.best.number else ""
+    return f"{trial.number}{mark}", value, sparkline(curve), duration(max(0.0, took)), described(trial)
+
+
+def screen() -> Console:
+    """Where a search's words for people go while standard output is kept for results."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)

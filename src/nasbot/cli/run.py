@@ -1,0 +1,281 @@
+"""``nasbot run``: from a file of data to the best network found within a budget."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nasbot.cli._options import Json
+from nasbot.cli._outcome import one_line
+from nasbot.cli._output import print_json
+from nasbot.errors import FileError, OptionError
+
+if TYPE_CHECKING:
+    from nasbot.architecture import Architecture
+    from nasbot.searching import FoundStudy, Search
+    from nasbot.training.data import Dataset
+
+BEST_NETWORK, BEST_DRAWING = "best.json", "best.svg"
+
+Target = Annotated[str | None, typer.Option(metavar="COL", help="The column to predict (of an NPZ file: the array).")]
+BudgetText = Annotated[str, typer.Option("--budget", metavar="TIME", help="In all: 10m, 1h30m, or 50 trials.")]
+Workers = Annotated[int | None, typer.Option(help="Networks trained at a time; by default one per core, at most 2.")]
+Seed = Annotated[int, typer.Option(help="Of everything random.")]
+
+
+def run(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="A CSV, Parquet or NPZ file, a folder of images, or a named set such as digits.",
+            show_default=False,
+        ),
+    ],
+    target: Target = None,
+    budget: BudgetText = "10m",
+    workers: Workers = None,
+    seed: Seed = 0,
+    name: Annotated[str | None, typer.Option(help="Of the study, or its file; made from the data by default.")] = None,
+    task: Annotated[str | None, typer.Option(help="regression or classification; inferred by default.")] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(metavar="COL", help="Leave this column out; may be repeated.")
+    ] = None,
+    split: Annotated[str, typer.Option(help="Shares for training, validation and test.")] = "0.6,0.2,0.2",
+    recipe: Annotated[str, typer.Option(help="How networks are trained: fast or paper.")] = "fast",
+    searcher: Annotated[str, typer.Option(help="nasbot, random, evolution or treebo.")] = "nasbot",
+    seconds_per_trial: Annotated[
+        float | None, typer.Option(metavar="S", help="Longest training of one network; by default from the budget.")
+    ] = None,
+    start_from: Annotated[
+        str | None, typer.Option(metavar="MODEL.py:BUILD", help="Begin with the PyTorch model that BUILD() returns.")
+    ] = None,
+    folder: Annotated[str | None, typer.Option(metavar="DIR", help="Where the paper's named sets are.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Search for the network that learns your data best.
+
+    The study is kept, so the same command goes on where it was left, with a larger budget for longer. Ctrl-C is safe.
+    """
+    shares = parsed_split(split)
+    _check_budget(budget)
+    options: dict[str, Any] = {"task": task, "seed": seed, "split": shares, "drop": tuple(drop or ())}
+    prepared = data_named(data, target, folder, options)
+    from nasbot.searching import plan_search
+
+    planned = plan_search(
+        prepared,
+        budget=budget,
+        workers=workers,
+        seed=seed,
+        name=name or _name(data, target, prepared, seed),
+        recipe=recipe,
+        searcher=searcher,
+        start_from=() if start_from is None else (traced(start_from, prepared),),
+        seconds=seconds_per_trial,
+    )
+    study = searched(planned)
+    shown = kept_best(study, planned)
+    if as_json:
+        print_json(shown)
+    else:
+        print_result(study, planned, shown)
+
+
+# -- parts that the demo shares ----------------------------------------------------------------------------------------
+
+
+def searched(planned: Search) -> FoundStudy:
+    """Run the search, showing what happens; where it is interrupted, say how to go on."""
+    from nasbot.cli._progress import progress
+    from nasbot.execution.interruption import Interrupted, leaving_on_signals
+    from nasbot.study import StudyView
+    from nasbot.study.farewell import farewell
+
+    _announce(planned)
+    metric = "log-loss" if planned.data.is_classification else "MSE"
+    with leaving_on_signals(second_kills=True):
+        try:
+            elapsed, trials = before(planned)
+            with progress(planned.budget, elapsed=elapsed, trials=trials, metric=metric) as tell:
+                return planned.run(on_change=tell)
+        except Interrupted as stop:
+            if planned.path is not None and planned.path.exists():
+                with StudyView.read(planned.path) as view:
+                    print(farewell(view, stop, resume=_command_line()), file=sys.stderr)
+            raise
+
+
+def before(planned: Search) -> tuple[float, list[Any]]:
+    """How long a resumed study has been driven, and its trials so far."""
+    from nasbot.study import StudyView
+
+    if planned.path is None or not planned.is_resumed:
+        return 0.0, []
+    with StudyView.read(planned.path) as view:
+        history = view.history
+    moments = [moment for trial in history for moment in (trial.started, trial.finished) if moment is not None]
+    return max(moments, default=0.0), list(history)
+
+
+def kept_best(study: FoundStudy, planned: Search) -> dict[str, Any]:
+    """Write the best network and its drawing beside the study; what ``--json`` prints."""
+    from nasbot.searching.summary import record_of
+
+    record: dict[str, Any] = {
+        **record_of(study),
+        "study": None if planned.path is None else planned.path.name.removesuffix(planned.path.suffix),
+        "file": None if planned.path is None else str(planned.path),
+        "files": str(study.files),
+    }
+    if (best := study.best) is not None:
+        best.arch.save(study.files / BEST_NETWORK)
+        best.draw(study.files / BEST_DRAWING, title=f"{planned.data.name}: trial {best.number}")
+        record |= {"network": str(study.files / BEST_NETWORK), "drawing": str(study.files / BEST_DRAWING)}
+    return record
+
+
+def print_result(study: FoundStudy, planned: Search, record: dict[str, Any]) -> None:
+    """What came of it, where it is, and what to type next."""
+    print(one_line_each(study.summary()))
+    if "drawing" in record:
+        print(f"drawing: {one_line(record['drawing'])}    network: {one_line(record['network'])}")
+    where = one_line(shlex.quote(study_argument(planned)))
+    print(f"study: {one_line(str(planned.path))}")
+    suggestions = [
+        (("export",), f"export {where} --to code", "the best network as one Python file that needs only torch"),
+        (("report",), f"report {where}", "everything on one page"),
+        (("serve",), f"serve {where}", "the same page, live"),
+        (("what-if", "what_if"), f"what-if {where}", "what the search expects of every change of the best network"),
+    ]
+    known = _commands()
+    program = program_name()
+    print("Next, try:")
+    print(f"  {_command_line()}    # the same again, with a longer --budget, goes on")
+    for names, arguments, meaning in suggestions:
+        if known & set(names):
+            print(f"  {program} {arguments}    # {meaning}")
+
+
+def data_named(data: str, target: str | None, folder: str | None, options: dict[str, Any]) -> Dataset:
+    """The data set that the text means: a file or folder if there is one, else a name."""
+    from nasbot.training.data import named_dataset, read_dataset
+    from nasbot.training.named import NAMES
+
+    path = Path(data)
+    if "\0" in data or not data:
+        raise FileError(f"cannot read the data {data!r}")
+    if _exists(path):
+        return read_dataset(path, target, **options)
+    if data in NAMES or (not path.suffix and len(path.parts) == 1):
+        if data in NAMES and target is not None:
+            raise OptionError(f"--target: the set {data!r} has its own; expected no target")
+        if data not in NAMES:
+            _no_such_data(data)
+        given = {key: value for key, value in options.items() if value is not None}
+        return named_dataset(data, folder=folder, **given)
+    raise FileError(f"{data}: no such file or folder")
+
+
+def parsed_split(text: str) -> tuple[float, ...]:
+    """Shares from "0.6,0.2,0.2"; what they must be is checked with the data."""
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise OptionError(f"--split: expected three shares such as 0.6,0.2,0.2, got {text[:60]!r}") from None
+
+
+def traced(where: str, data: Dataset) -> Architecture:
+    """The network of the PyTorch model that a function of a file builds."""
+    from nasbot.training.own_model import built, traced_model
+
+    return traced_model(built(where), data)
+
+
+def study_argument(planned: Search) -> str:
+    """How other commands are told which study: by name where it lies in the studies' folder."""
+    from nasbot.study import study_path
+
+    path = planned.path or Path()
+    stem = path.name.removesuffix(path.suffix)
+    try:
+        return stem if study_path(stem) == path else str(path)
+    except OptionError:
+        return str(path)
+
+
+def program_name() -> str:
+    """What to type for ``nasbot`` here: after ``make demo`` it is in .venv, where the shell does not look."""
+    import os
+    import shutil
+
+    beside_python = Path(sys.executable).with_name("nasbot")
+    if shutil.which("nasbot") or not beside_python.exists():
+        return "nasbot"
+    return one_line(os.path.relpath(beside_python))
+
+
+def one_line_each(text: str) -> str:
+    """Lines with whatever is not printable in them escaped."""
+    return "\n".join(one_line(line) for line in text.splitlines())
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+
+
+def _announce(planned: Search) -> None:
+    """What was understood and what will happen, before anything runs."""
+    n, seconds = len(planned.plan.pool), planned.plan.seconds_per_trial
+    lines = [
+        *planned.data.summary(),
+        f"search: {planned.budget} in all, {planned.workers} at a time, each network trained for up to {seconds:g} s; "
+        f"{n} networks to begin with",
+        f"study: {planned.path} ({'goes on' if planned.is_resumed else 'new'})",
+    ]
+    print(one_line_each("\n".join(lines)), file=sys.stderr, flush=True)
+
+
+def _check_budget(text: str) -> None:
+    from nasbot.study.budget import Budget
+
+    Budget.of(text)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:  # a name that is too long, a folder that may not be entered
+        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _no_such_data(data: str) -> None:
+    import difflib
+
+    from nasbot.training.named import NAMES
+
+    near = difflib.get_close_matches(data, NAMES, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise FileError(f"{data}: no such file, folder or named set{hint} (sets: {', '.join(NAMES)})")
+
+
+def _name(data: str, target: str | None, prepared: Dataset, seed: int) -> str:
+    import re
+
+    parts = [prepared.name, target] if target else [prepared.name]
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", "-".join(parts)).strip("-_")[:80] or "search"
+    return stem if seed == 0 else f"{stem}-seed{seed}"
+
+
+def _command_line() -> str:
+    return " ".join([program_name(), *(one_line(shlex.quote(argument)) for argument in sys.argv[1:])])
+
+
+def _commands() -> set[str]:
+    from nasbot.cli._app import app
+
+    names = [command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands]
+    return {*names, *(name.replace("_", "-") for name in names)}

@@ -1,0 +1,278 @@
+"""``nasbot.search(X, y, budget="2m")``: from data to the best network, in one call that the same call goes on with."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nasbot._rng import checked_seed
+from nasbot._typing import Json
+from nasbot.architecture import Architecture
+from nasbot.errors import OptionError, StudyError
+from nasbot.execution import Executor, Limits, LocalExecutor, SerialExecutor
+from nasbot.searching.found import DATA, WEIGHTS, FoundStudy, Temporary, files_of
+from nasbot.searching.plan import Plan, pool_for, seconds_per_trial, space_for
+from nasbot.storage import MemoryStorage, SqliteStorage, Storage
+from nasbot.study import Budget, Direction, Study, StudyView, study_path
+from nasbot.study.loop import OnChange
+from nasbot.trial import Trial, TrialState
+
+if TYPE_CHECKING:
+    from nasbot.searchers.base import Searcher
+    from nasbot.training.data import Dataset
+    from nasbot.training.recipes import Recipe
+
+AUTOMATIC = "…"  # a name made from the data
+MAX_WORKERS = 256
+FAILURES_IN_A_ROW = 10
+# A trial ends itself when its time is up. One that does not (a hang, a single step that takes for ever) is ended.
+HARD_FACTOR, HARD_EXTRA = 3.0, 120.0
+PRELOADED = ("torch", "torch._dynamo", "nasbot.training.objective")
+SEARCHERS = {"nasbot": "NASBOT", "random": "RAND", "evolution": "EA", "treebo": "TreeBO"}  # and what studies call them
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search that is planned: what ``run`` will do, for those who want to say so first (the command line)."""
+
+    data: Dataset
+    plan: Plan
+    searcher: Searcher
+    recipe: Recipe
+    recipe_name: str
+    budget: Budget
+    workers: int
+    seed: int
+    path: Path | None  # of the study; None keeps nothing
+    is_resumed: bool
+
+    def run(self, *, on_change: OnChange | None = None) -> FoundStudy:
+        """Search until the budget is spent; whatever ends it, what was evaluated is recorded."""
+        temporary = Temporary() if self.path is None else None
+        files = temporary.path if temporary is not None else files_of(self.path or Path())
+        self.data.save(files / DATA)
+        storage: Storage = (
+            MemoryStorage()
+            if self.path is None
+            else SqliteStorage(self.path, vocabulary=self.searcher.space.vocabulary)
+        )
+        try:
+            study = self._study(storage)
+            self._drive(study, files, on_change)
+        except BaseException:
+            storage.close()
+            raise
+        if self.path is None:
+            return FoundStudy(storage, files, self.searcher, temporary)
+        storage.close()
+        return FoundStudy(SqliteStorage(self.path, read_only=True), files, self.searcher)
+
+    @property
+    def context(self) -> dict[str, Json]:
+        """What must not change between runs of the study."""
+        return {
+            "data": self.data.fingerprint,
+            "data_name": self.data.name,
+            "recipe": self.recipe_name,
+            "seconds_per_trial": self.plan.seconds_per_trial,
+        }
+
+    def _study(self, storage: Storage) -> Study:
+        try:
+            return Study(storage, self.searcher, seed=self.seed, direction=Direction.MINIMISE, context=self.context)
+        except StudyError as error:
+            raise StudyError(" ".join(str(error).split())) from None  # a list of differences, as one line
+
+    def _drive(self, study: Study, files: Path, on_change: OnChange | None) -> None:
+        from nasbot.training.objective import TrainingObjective, keep_best
+
+        files = files.resolve()  # the workers' fork server may have begun in another folder
+        weights = files / WEIGHTS
+        objective = TrainingObjective(files / DATA, self.recipe, weights=weights, seconds=self.plan.seconds_per_trial)
+
+        def tell(trial: Trial) -> None:
+            if trial.state is TrialState.COMPLETED:
+                keep_best(weights, study.history)
+            if on_change is not None:
+                on_change(trial)
+
+        overtime = None if self.budget.seconds is None else self.plan.seconds_per_trial + 1.0
+        executor = self._executor()
+        try:
+            study.optimise(
+                objective,
+                self.budget,
+                executor=executor,
+                max_consecutive_failures=FAILURES_IN_A_ROW,
+                overtime=overtime,
+                on_change=tell,
+            )
+        finally:
+            executor.close()
+
+    def _executor(self) -> Executor:
+        """Processes for several workers; one works here, which needs no start and shares the data as it is."""
+        if self.workers == 1:
+            return SerialExecutor()
+        limits = Limits(seconds=HARD_FACTOR * self.plan.seconds_per_trial + HARD_EXTRA)
+        return LocalExecutor(self.workers, limits=limits, threads=1, preload=PRELOADED)
+
+
+def search(
+    X: Any,
+    y: Any = None,
+    *,
+    budget: Budget | int | str = "2m",
+    workers: int | None = None,
+    seed: int = 0,
+    name: str | Path | None = AUTOMATIC,
+    recipe: str = "fast",
+    searcher: str = "nasbot",
+    start_from: Sequence[Architecture] = (),
+    seconds_per_trial: float | None = None,
+    on_change: OnChange | None = None,
+    **data_options: Any,
+) -> FoundStudy:
+    """Search for the network that learns these data best, and return the study.
+
+    ``X`` and ``y`` are what ``nasbot.training.data.dataset_of`` takes (arrays, a data frame and the name of a column,
+    tensors, images), or ``X`` is a Dataset; further options (``task``, ``split``, ``drop``, …) are handed on to it.
+    ``budget`` is time ("10m", "1h30m") or trials (50), in all: the study is kept under ``name``, made from the data
+    unless given, and the same call goes on with it (None keeps nothing). ``workers`` trains so many networks at a time,
+    one per core, at most two, by default. ``start_from`` are networks to begin with, beside the initial pool.
+
+        study = nasbot.search(X, y, budget="10m")
+        study.best.draw("best.svg")
+        model = study.best.fit()               # a plain torch.nn.Module
+        print(study.summary())
+    """
+    from nasbot.training.data import Dataset, dataset_of
+
+    if isinstance(X, Dataset):
+        if y is not None or data_options:
+            raise OptionError("a Dataset is prepared already; expected no target and no options for data beside it")
+        data = X
+    else:
+        data = dataset_of(X, y, **{"seed": seed, **data_options})
+    planned = plan_search(
+        data,
+        budget=budget,
+        workers=workers,
+        seed=seed,
+        name=name,
+        recipe=recipe,
+        searcher=searcher,
+        start_from=start_from,
+        seconds=seconds_per_trial,
+    )
+    return planned.run(on_change=on_change)
+
+
+def plan_search(
+    data: Dataset,
+    *,
+    budget: Budget | int | str = "2m",
+    workers: int | None = None,
+    seed: int = 0,
+    name: str | Path | None = AUTOMATIC,
+    recipe: str = "fast",
+    searcher: str = "nasbot",
+    start_from: Sequence[Architecture] = (),
+    seconds: float | None = None,
+) -> Search:
+    """Everything about a search that can be known before it runs; raises what is wrong with it."""
+    from nasbot.training.recipes import recipe_of
+
+    total, n = Budget.of(budget), _checked_workers(workers)
+    checked_seed(seed)
+    if seconds is not None and not 0 < seconds < float("inf"):
+        raise OptionError(f"seconds_per_trial: expected a number above 0, got {seconds}")
+    chosen = recipe_of(recipe)
+    path = None if name is None else study_path(default_name(data, seed) if name == AUTOMATIC else name)
+    stored = _stored(path)
+    given: dict[str, Json] = {"data": data.fingerprint, "recipe": recipe, "seed": seed, "searcher": searcher}
+    remembered = _check_same(path, stored, given)
+    per_trial = next(given for given in (seconds, remembered, seconds_per_trial(total, n)) if given is not None)
+    space = space_for(
+        data.kind,
+        data.input_shape,
+        data.n_outputs,
+        n_rows=len(data.train),
+        seconds=per_trial,
+        batch_size=chosen.settings(data.input_shape).batches(len(data.train)),
+    )
+    pool = pool_for(space, first=start_from)
+    plan = Plan(space, pool, per_trial)
+    return Search(
+        data, plan, _searcher(searcher, plan), chosen, recipe, total, n, seed, path, is_resumed=stored is not None
+    )
+
+
+def default_name(data: Dataset, seed: int) -> str:
+    """A study's name made from that of the data: with the beginning of their fingerprint where they have none."""
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", data.name).strip("-_")[:60] or "data"
+    if stem == "data":
+        stem = f"data-{data.fingerprint[:8]}"
+    return stem if seed == 0 else f"{stem}-seed{seed}"
+
+
+def default_workers() -> int:
+    """One per core, at most two: what a laptop bears while its owner works on it."""
+    return max(1, min(2, len(os.sched_getaffinity(0))))
+
+
+def _checked_workers(workers: int | None) -> int:
+    if workers is None:
+        return default_workers()
+    if type(workers) is not int or not 1 <= workers <= MAX_WORKERS:
+        raise OptionError(f"workers: expected a whole number from 1 to {MAX_WORKERS}, got {workers!r}")
+    return workers
+
+
+def _searcher(name: str, plan: Plan) -> Searcher:
+    from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
+
+    made: Mapping[str, Any] = dict(zip(SEARCHERS, (NASBOT, RandomSearch, EvolutionSearch, TreeBO), strict=True))
+    if name not in made:
+        raise OptionError(f"searcher: expected one of {', '.join(SEARCHERS)}, got {str(name)[:40]!r}")
+    found: Searcher = made[name](space=plan.space, pool=plan.pool)
+    return found
+
+
+def _stored(path: Path | None) -> Mapping[str, Json] | None:
+    """The settings of the study that is there already, None where there is none."""
+    if path is None or not path.exists():
+        return None
+    with StudyView.read(path) as view:
+        return view.settings
+
+
+def _check_same(path: Path | None, stored: Mapping[str, Json] | None, given: Mapping[str, Json]) -> float | None:
+    """The seconds per trial of the stored study; StudyError, in one line, where it is not this one."""
+    if stored is None:
+        return None
+    context = stored.get("context")
+    if not isinstance(context, Mapping) or "data" not in context:
+        raise StudyError(f"{path} is a study of another objective, not a search on data; choose another name")
+    if context["data"] != given["data"]:
+        raise StudyError(
+            f"{path} was begun on other data (or divided or prepared otherwise); use those, or choose another name"
+        )
+    searcher = stored.get("searcher")
+    there = {
+        "recipe": (context.get("recipe"), given["recipe"]),
+        "seed": (stored.get("seed"), given["seed"]),
+        "searcher": (
+            searcher.get("name") if isinstance(searcher, Mapping) else None,
+            SEARCHERS.get(str(given["searcher"])),
+        ),
+    }
+    for what, (before, now) in there.items():
+        if before != now:
+            raise StudyError(f"{path} was begun with {what} {before}, not {now}; use that, or choose another name")
+    seconds = context.get("seconds_per_trial")
+    return float(seconds) if isinstance(seconds, int | float) else None

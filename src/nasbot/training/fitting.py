@@ -1,0 +1,68 @@
+"""Models of a network that a search has found: trained anew, or with the weights that the search kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from nasbot.architecture import Architecture
+from nasbot.errors import OptionError
+from nasbot.training.data import Dataset, Part
+from nasbot.training.loop import train
+from nasbot.training.module import build
+from nasbot.training.objective import weights_path
+from nasbot.training.recipes import recipe_of
+from nasbot.training.splitting import split_rows
+from nasbot.training.weights import load_weights
+
+FOR_STOPPING = 0.2
+ROWS_AT_A_TIME = 4096
+
+
+def fit(
+    arch: Architecture,
+    data: Dataset,
+    X: Any = None,
+    y: Any = None,
+    *,
+    recipe: str,
+    seed: int,
+    seconds: float | None,
+) -> nn.Module:
+    """The network trained on the data, or on X and y prepared like them, with a fifth of the rows kept to stop by."""
+    if (X is None) != (y is None):
+        raise OptionError("fit: expected inputs and target, or neither for the data of the search")
+    chosen = data if X is None else _prepared(data, X, y, seed)
+    return train(arch, chosen, recipe_of(recipe), seed=seed, seconds=seconds).network
+
+
+def with_weights(arch: Architecture, data: Dataset, folder: Path, number: int) -> nn.Module:
+    """The network with the weights that trial ``number`` ended with."""
+    network = build(arch, input_shape=data.input_shape, n_outputs=data.n_outputs, seed=0)
+    load_weights(network, weights_path(folder, number))
+    return network.eval()
+
+
+def outputs(model: nn.Module, X: np.ndarray) -> np.ndarray:
+    """What the model says of prepared inputs, a few thousand rows at a time."""
+    model.eval()
+    with torch.inference_mode():
+        parts = [
+            model(torch.from_numpy(np.ascontiguousarray(X[i : i + ROWS_AT_A_TIME]))).numpy()
+            for i in range(0, len(X), ROWS_AT_A_TIME)
+        ]
+    return np.concatenate(parts) if parts else np.zeros((0, 1), dtype=np.float32)
+
+
+def _prepared(data: Dataset, X: Any, y: Any, seed: int) -> Dataset:
+    inputs, target = data.preprocessing.X(X), data.preprocessing.y(y)
+    if len(inputs) != len(target):
+        raise OptionError(f"fit: expected one target for each of {len(inputs)} rows, got {len(target)}")
+    classes = target if data.is_classification else None
+    rows = split_rows(len(inputs), (1 - FOR_STOPPING, FOR_STOPPING, 0.0), seed=seed, classes=classes)
+    train_part, valid, test = (Part(inputs[chosen], target[chosen]) for chosen in rows)
+    return Dataset(data.kind, data.name, train_part, valid, test, data.n_outputs, data.preprocessing)

@@ -1,0 +1,154 @@
+"""``nasbot run`` and ``nasbot demo``: small searches from beginning to end, resumed, as JSON, interrupted."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nasbot.architecture import Architecture
+from nasbot.study import StudyView
+
+from .conftest import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = ("--workers", "1", "--seconds-per-trial", "1")
+PATIENCE = 240
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working folder, with a little table in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NASBOT_STUDIES", raising=False)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.normal(50, 10, 120), "city": rng.choice(["Ulm", "Kiel"], 120)})
+    frame["price"] = 3 * frame["size"] + 20 * (frame["city"] == "Ulm") + rng.normal(0, 1, 120)
+    frame["fair"] = np.where(frame["price"] > frame["price"].median(), "dear", "cheap")
+    frame.to_csv("houses.csv", index=False)
+    return tmp_path
+
+
+def test_a_table_from_file_to_best_network_and_on(folder, run: Run):
+    result = run("run", "houses.csv", "--target", "price", "--drop", "fair", "--budget", "3 trials", *QUICK)
+    assert result.code == 0, result.err
+    assert "target: price, a number: regression" in result.err
+    assert result.err.count("\ntrial ") == 4  # one begun, three ended
+    assert "best: trial" in result.out
+    assert "studies/houses-price.files/best.svg" in result.out
+    assert (folder / "studies/houses-price.files/best.svg").exists()
+    assert "Next, try:" in result.out
+
+    again = run("run", "houses.csv", "--target", "price", "--drop", "fair", "--budget", "4 trials", *QUICK, "--json")
+    assert again.code == 0, again.err
+    assert "goes on" in again.err
+    assert again.err.count("\ntrial ") == 1
+    record = json.loads(again.out)
+    assert again.out.count("\n") == 1
+    assert record["trials"] == record["completed"] == 4
+    assert (record["study"], record["file"]) == ("houses-price", "studies/houses-price.sqlite")
+    assert Architecture.load(record["network"]).kind == "mlp-reg"
+    assert 0 < record["best_value"] < 3
+    with StudyView.read("houses-price") as view:
+        assert view.best_value == record["best_value"]
+        assert len(view.history.finished) == 4
+
+    for changed, said in (
+        (("--seed", "1", "--name", "houses-price"), "other data"),  # the seed divides the rows
+        (("--recipe", "paper"), "recipe fast, not paper"),
+        (("--searcher", "random"), "searcher NASBOT, not RAND"),
+    ):
+        refused = run("run", "houses.csv", "--target", "price", "--drop", "fair", "--budget", "5 trials", *changed)
+        assert (refused.code, refused.out) == (8, "")
+        assert said in refused.err
+
+
+def test_two_workers_and_a_named_set(folder, run: Run):
+    result = run("run", "wine", "--budget", "4 trials", "--workers", "2", "--seconds-per-trial", "1", "--json")
+    assert result.code == 0, result.err
+    record = json.loads(result.out)
+    assert record["trials"] == 4
+    assert record["study"] == "wine"
+    assert "3 classes" in result.err
+    weights = list((folder / "studies/wine.files/weights").glob("*.safetensors"))
+    assert [path.name for path in weights] == [f"trial-{record['best_trial']}.safetensors"]
+
+
+MODEL = """
+import torch
+
+def build():
+    return torch.nn.Sequential(
+        torch.nn.Linear(13, 24), torch.nn.ReLU(), torch.nn.Linear(24, 16), torch.nn.Tanh(), torch.nn.Linear(16, 3)
+    )
+"""
+
+
+def test_own_model_to_begin_with(folder, run: Run):
+    (folder / "mine.py").write_text(MODEL)
+    result = run("run", "wine", "--budget", "1 trials", *QUICK, "--start-from", "mine.py:build", "--json")
+    assert result.code == 0, result.err
+    with StudyView.read("wine") as view:
+        assert [layer.units for layer in view.history[0].arch.layers if layer.units] == [24, 16]
+
+
+def test_the_demo(folder, run: Run):
+    result = run("demo", "--out", "shown", "--budget", "1 trials", "--workers", "1")
+    assert result.code == 0, result.err
+    assert "10 classes" in result.err
+    assert (folder / "shown/digits.files/best.svg").exists()
+    suggestions = result.out.partition("Next, try:\n")[2].splitlines()
+    assert any("what-if shown/digits.sqlite" in line for line in suggestions)
+    for line in suggestions:
+        program = line.split()[0]
+        assert program in ("nasbot", "Open") or Path(program).resolve().name == "nasbot"
+
+
+def lines_of(process):
+    """Lines of the process's standard error, until it ends."""
+    yield from process.stderr
+
+
+def test_an_interrupt_leaves_with_everything_recorded_and_the_same_command_goes_on(folder, run: Run):
+    command = [sys.executable, "-m", "nasbot", "run", "houses.csv", "--target", "fair", *QUICK]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        [*command, "--budget", "1000 trials"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell in the background makes its children ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    watchdog = threading.Timer(PATIENCE, process.kill)
+    watchdog.start()
+    try:
+        said = []
+        for line in process.stderr:
+            said.append(line)
+            if "log-loss" in line:
+                process.send_signal(signal.SIGINT)
+                break
+        out, rest = process.communicate(timeout=PATIENCE)
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.wait()
+    assert process.returncode == 130, "".join(said) + rest
+    assert out == ""
+    assert "everything is recorded" in rest
+    assert "resume: " in rest
+    assert "Traceback" not in rest
+    with StudyView.read("houses-fair") as view:
+        n = len(view.history.finished)
+        assert n >= 1
+    result = run("run", "houses.csv", "--target", "fair", *QUICK, "--budget", f"{n + 1} trials", "--json")
+    assert result.code == 0, result.err
+    assert json.loads(result.out)["trials"] == n + 1
