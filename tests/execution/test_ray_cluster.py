@@ -3,12 +3,14 @@
 tests/faults/test_ray.py has a real cluster of two nodes.
 """
 
+import shutil
 import sys
 
 import pytest
 
 from nasbot.errors import FileError, OptionError
 from nasbot.execution import Finished, Limits, ray_cluster
+from nasbot.execution._luggage import keep
 from nasbot.execution.ray_cluster import RayExecutor
 from nasbot.study import Study
 from nasbot.testing.executor_conformance import PATIENCE, ExecutorConformance, count_layers, sample_job
@@ -55,7 +57,7 @@ def test_the_objective_is_put_once(ray):
     for number in range(3):
         executor.submit(sample_job(number))
         assert isinstance(executor.wait(PATIENCE)[-1].outcome, Scored)
-    assert ray.n_puts == 1
+    assert ray.n_puts == 2  # the objective, and its folders
     executor.close()
 
 
@@ -94,6 +96,40 @@ def test_what_is_cancelled_is_ended_on_its_node(ray):
     executor.submit(sample_job(0))
     executor.cancel(0)
     assert ray.cancelled == ["nasbot-trial-0"]
+    executor.close()
+
+
+def test_folders_go_with_the_objective_and_files_come_back(ray, tmp_path):
+    data, results = tmp_path / "data", tmp_path / "results"
+    (data / "more").mkdir(parents=True)
+    (data / "x.txt").write_text("3")
+    (data / "more" / "y.txt").write_text("4")
+    executor = RayExecutor(slots=1)
+    executor.start(objectives.Travelling(str(data), str(results)))
+    shutil.rmtree(data)
+    for number in (0, 1):
+        executor.submit(sample_job(number))
+        outcome = executor.wait(PATIENCE)[-1].outcome
+        assert isinstance(outcome, Scored), outcome
+        assert outcome.value == 7.0
+        assert outcome.details["where"] != str(data)
+        assert (results / f"trial-{number}.txt").read_text() == "7.0"
+    assert ray.n_puts == 2
+    executor.close()
+    assert sorted(path.name for path in results.iterdir()) == ["trial-0.txt", "trial-1.txt"]
+
+
+@pytest.mark.parametrize(("field", "name"), [("data", "a.txt"), ("results", "../a.txt"), ("results", ".hidden")])
+def test_no_file_comes_back_to_another_place(tmp_path, field, name):
+    with pytest.raises(FileError, match="which the objective does not leave"):
+        keep(objectives.Travelling(str(tmp_path), str(tmp_path)), field, name, b"content")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_not_there_is_said_at_once(tmp_path):
+    executor = RayExecutor(slots=1)
+    with pytest.raises(FileError, match="folder cannot be sent: no folder"):
+        executor.start(objectives.Travelling(str(tmp_path / "absent"), None))
     executor.close()
 
 

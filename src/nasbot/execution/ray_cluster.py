@@ -4,12 +4,14 @@ A trial is one Ray task with resources of its own. On its node it runs as on any
 supervisor, with the same limits and the same outcomes (``local``). What is new is that a node, or Ray's own worker on
 it, can be lost: that is Failed(killed), which a study tries once more.
 
-The objective is put once in the cluster's object store. It must be importable on every node, as nasbot must; with Ray's
-token authentication (RAY_AUTH_MODE, RAY_AUTH_TOKEN) driver and nodes need the same token.
+The objective is put once in the cluster's object store, with the folders that it reads; files that it writes come back
+(``_luggage``). It must be importable on every node, as nasbot must; with Ray's token authentication (RAY_AUTH_MODE,
+RAY_AUTH_TOKEN) driver and nodes need the same token.
 """
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import logging
 import math
@@ -26,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from nasbot._typing import Json
 from nasbot.errors import FileError, OptionError, StudyError
 from nasbot.execution._frames import FrameError, FrameReader, outcome_from, outcome_record, packed
+from nasbot.execution._luggage import Files, Unpacked, keep, packed_folders
 from nasbot.execution.base import Event, Finished, Job, Limits, Objective, Reported, check_can_submit, check_slots
 from nasbot.execution.interruption import allowed
 from nasbot.execution.local import MAIN, LocalExecutor
@@ -68,6 +71,7 @@ class RayExecutor:
         self._ray: ModuleType | None = None
         self._is_ours = False  # the connection, to be ended by us
         self._task: Any = None
+        self._objective: Objective | None = None
         self._running: dict[int, _Remote] = {}
         self._events: list[Event] = []
 
@@ -98,7 +102,7 @@ class RayExecutor:
         ray = self._connected()
         name = f"{os.getpid()}-{time.time_ns()}-{next(_names)}"
         threads = max(1, int(self.cpus_per_trial))
-        stored = ray.put(content)
+        stored, folders = ray.put(content), ray.put(packed_folders(objective))
         remote = ray.remote(
             num_cpus=self.cpus_per_trial,
             num_gpus=self.gpus_per_trial,
@@ -107,8 +111,9 @@ class RayExecutor:
             scheduling_strategy="SPREAD",
         )(_evaluated_here)
         self._task = lambda job: remote.options(name=f"nasbot-trial-{job.number}").remote(
-            stored, name, job, self.limits, threads
+            stored, folders, name, job, self.limits, threads
         )
+        self._objective = objective
         if self._slots is None:
             self._slots = self._room(ray)
 
@@ -206,12 +211,11 @@ class RayExecutor:
         for remote in list(self._running.values()):
             while remote.job.number in self._running and self._is_ready(remote):
                 try:
-                    for record in remote.frames.feed(self._ray.get(next(remote.stream))):  # type: ignore[union-attr]
-                        self._take(remote, record)
+                    self._receive(remote, self._ray.get(next(remote.stream)))  # type: ignore[union-attr]
                 except StopIteration:
                     self._finish(remote, Failed(FailureCause.CRASHED, "its task ended without a result"))
-                except (FrameError, KeyError, TypeError, ValueError) as error:
-                    self._finish(remote, Failed(FailureCause.CRASHED, f"its task sent what is no result: {error}"))
+                except (FileError, FrameError, KeyError, TypeError, ValueError) as error:
+                    self._finish(remote, Failed(FailureCause.CRASHED, f"its task sent what cannot be taken: {error}"))
                 except Exception as error:  # noqa: BLE001  WorkerCrashedError, NodeDiedError and many more
                     self._finish(remote, _lost(error))
 
@@ -221,6 +225,14 @@ class RayExecutor:
         except Exception:  # noqa: BLE001
             return True  # then asking it tells why
         return bool(ready)
+
+    def _receive(self, remote: _Remote, item: bytes | tuple[str, str, bytes]) -> None:
+        """A frame, or a file that the objective has written on its node."""
+        if isinstance(item, tuple) and self._objective is not None:
+            keep(self._objective, *item)
+        else:
+            for record in remote.frames.feed(item):  # type: ignore[arg-type]
+                self._take(remote, record)
 
     def _take(self, remote: _Remote, record: dict[str, Json]) -> None:
         if "outcome" in record:
@@ -283,27 +295,48 @@ class _own_sigterm:
 
 # -- on the node -------------------------------------------------------------------------------------------------------
 
-_here: dict[str, LocalExecutor] = {}  # the last objective that this worker of Ray's has evaluated, ready for the next
+
+class _Here:
+    """An objective on this node, ready for the next trial."""
+
+    def __init__(self, content: bytes, folders: Mapping[str, Files], limits: Limits, threads: int) -> None:
+        self.luggage = Unpacked(ForkingPickler.loads(content), folders)
+        self.executor = LocalExecutor(1, limits=limits, threads=threads)
+        try:
+            self.executor.start(self.luggage.objective)
+        except BaseException:
+            self.luggage.remove()
+            raise
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        atexit.unregister(self.close)
+        self.executor.close()
+        self.luggage.remove()
 
 
-def _evaluated_here(content: bytes, name: str, job: Job, limits: Limits, threads: int) -> Iterator[bytes]:
-    """The task: one evaluation on this node, frame by frame."""
+_here: dict[str, _Here] = {}  # the last one that this worker of Ray's has evaluated
+
+
+def _evaluated_here(
+    content: bytes, folders: Mapping[str, Files], name: str, job: Job, limits: Limits, threads: int
+) -> Iterator[bytes | tuple[str, str, bytes]]:
+    """The task: one evaluation on this node, frame by frame, with the files it leaves before its outcome."""
     if name not in _here:
         for other in list(_here):
             _here.pop(other).close()
-        executor = LocalExecutor(1, limits=limits, threads=threads)
         try:
-            executor.start(ForkingPickler.loads(content))
+            _here[name] = _Here(content, folders, limits, threads)
         except BaseException as error:  # noqa: BLE001  importing the objective's module runs whatever is in it
             told = f"the objective cannot be loaded on its node: {_told(error)}"
             yield packed({"outcome": outcome_record(Failed(FailureCause.EXCEPTION, told))})
             return
-        _here[name] = executor
-    executor = _here[name]
-    executor.submit(job)
+    here = _here[name]
+    here.executor.submit(job)
     while True:
-        for event in executor.wait():
+        for event in here.executor.wait():
             if isinstance(event, Finished):
+                yield from here.luggage.left()
                 yield packed({"outcome": outcome_record(event.outcome)})
                 return
             yield packed({"step": event.point.step, "value": event.point.value})

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
@@ -46,6 +46,11 @@ class TrainingObjective:
     training with what it has. ``threads`` is how many this process computes with: one each, and as many processes as
     cores, is faster than the other way round.
     """
+
+    # What every training needs, for executors that load it once for all: the first optimiser imports torch._dynamo.
+    preload: ClassVar[tuple[str, ...]] = ("torch", "torch._dynamo", "nasbot.training.loop", "nasbot.training.weights")
+    carries: ClassVar[tuple[str, ...]] = ("data_folder",)  # what goes with it to another machine
+    leaves: ClassVar[tuple[str, ...]] = ("weights",)  # and what comes back
 
     data_folder: str | Path
     recipe: Recipe | str = FAST
