@@ -51,6 +51,7 @@ from nasbot.otmann import (
 )
 
 if TYPE_CHECKING:
+    from nasbot.execution import Interrupted, Limits, LocalExecutor, RayExecutor
     from nasbot.gp import BeliefOptions, GraphGP
     from nasbot.report.callbacks import Callbacks, Follower, OnBest
     from nasbot.report.mlflow_log import MLflowLog
@@ -70,6 +71,7 @@ __version__ = "0.1.0"
 
 # The names just above, by the module that is imported when one of them is first asked for: all of scipy comes with it.
 _LATER = {
+    **dict.fromkeys(("Interrupted", "Limits", "LocalExecutor", "RayExecutor"), "nasbot.execution"),
     **dict.fromkeys(("BeliefOptions", "GraphGP"), "nasbot.gp"),
     **dict.fromkeys(("Callbacks", "Follower", "OnBest"), "nasbot.report.callbacks"),
     "MLflowLog": "nasbot.report.mlflow_log",
@@ -116,10 +118,13 @@ __all__ = [
     "FoundStudy",
     "FoundTrial",
     "GraphGP",
+    "Interrupted",
     "InvalidArchitectureError",
     "Label",
     "LabelPenalties",
     "Layer",
+    "Limits",
+    "LocalExecutor",
     "MLflowLog",
     "MassRules",
     "Matching",
@@ -131,6 +136,7 @@ __all__ = [
     "PairwiseDistances",
     "PenaltyError",
     "RandomSearch",
+    "RayExecutor",
     "Recipe",
     "RefusedError",
     "Role",

@@ -1,16 +1,21 @@
 """A real Ray cluster on this machine: a head, a second node, and the second one lost in the middle of a study."""
 
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from nasbot.execution import Finished, Limits
 from nasbot.execution.ray_cluster import RayExecutor
 from nasbot.study import Study, StudyView
 from nasbot.testing.executor_conformance import PATIENCE, ExecutorConformance, sample_job
-from nasbot.trial import Cancelled, FailureCause, TrialState
+from nasbot.training.data import dataset_of
+from nasbot.training.objective import TrainingObjective
+from nasbot.trial import Cancelled, FailureCause, Scored, TrialState
 from tests.execution.objectives import WithChild, is_alive
 from tests.faults.clusters import Cluster
 from tests.study.objectives import Watched, score
@@ -109,6 +114,22 @@ def test_the_same_proposals_as_on_one_machine_for_the_same_order_of_completion(c
     executor.close()
     assert len(study.history.completed) == 16
     assert all(proposal.arch == trial.arch for trial, proposal in study.replay())
+
+
+def test_training_on_the_cluster_takes_its_data_along_and_brings_weights_back(cluster, tmp_path):
+    data, weights = tmp_path / "data", tmp_path / "weights"
+    dataset_of(np.linspace(0, 1, 120).reshape(60, 2), np.linspace(-1, 1, 60), task="regression").save(data)
+    executor = RayExecutor(cluster.address, slots=2, limits=Limits(seconds=300))
+    executor.start(TrainingObjective(str(data), weights=str(weights), seconds=0.5))
+    shutil.rmtree(data)
+    executor.submit(sample_job(0))
+    executor.submit(sample_job(1))
+    ends = []
+    while len(ends) < 2:
+        ends += [event for event in executor.wait(PATIENCE) if isinstance(event, Finished)]
+    executor.close()
+    assert all(isinstance(end.outcome, Scored) for end in ends), ends
+    assert sorted(path.name for path in weights.iterdir()) == ["trial-0.safetensors", "trial-1.safetensors"]
 
 
 def ancestors(pid: int) -> list[int]:

@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack
 
 from nasbot.architecture.space import SearchSpace
 from nasbot.errors import OptionError
-from nasbot.execution import Objective
+from nasbot.execution import Executor, Objective
 from nasbot.searchers.base import Searcher
 from nasbot.study.budget import Budget
 from nasbot.study.loop import OnChange
@@ -20,6 +20,7 @@ class RunOptions(TypedDict, total=False):
     """What ``Study.optimise`` takes beside objective and budget."""
 
     workers: int
+    executor: Executor | None  # another place to run than this machine: it has workers and limits of its own
     timeout_per_trial: float | None  # seconds
     memory_per_trial: int | None  # bytes
     max_consecutive_failures: int | None
@@ -41,10 +42,10 @@ def maximise(objective: Objective, space: SearchSpace | str, **options: Unpack[S
     """Search the space (``"cnn"``: all CNNs within the paper's limits) for a network of high value.
 
     Options: ``name`` of the study, ``trials`` or ``seconds`` it may spend in all, ``seed``, ``searcher`` (NASBOT), and
-    ``workers``, ``timeout_per_trial``, ``memory_per_trial``, ``max_consecutive_failures``, ``overtime``, ``on_change``
-    as in ``Study.optimise``. The study is kept under its name, that of the objective unless another is given, so the
-    same call goes on where it was left, and one with more trials for longer; ``name=None`` keeps nothing. The study
-    that is returned is open for reading, not for driving, so that the call can be repeated.
+    ``workers``, ``executor``, ``timeout_per_trial``, ``memory_per_trial``, ``max_consecutive_failures``, ``overtime``,
+    ``on_change`` as in ``Study.optimise``. The study is kept under its name, that of the objective unless another is
+    given, so the same call goes on where it was left, and one with more trials for longer; ``name=None`` keeps nothing.
+    The study that is returned is open for reading, not for driving, so that the call can be repeated.
     """
     return _optimised(Direction.MAXIMISE, objective, space, options)
 
