@@ -58,14 +58,14 @@ def study_file(tmp_path_factory):
 
 
 @contextmanager
-def serving(*arguments, **variables):
+def serving(*arguments, port=0):
     """``nasbot serve`` with these arguments, on a port of its own; gives the address that it prints."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "nasbot", "serve", *map(str, arguments), "--port", "0"],
+        [sys.executable, "-m", "nasbot", "serve", *map(str, arguments), "--port", str(port)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"} | variables,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"},
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     try:

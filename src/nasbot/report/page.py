@@ -68,7 +68,7 @@ def report_json(
     snapshot: Snapshot, *, file: str = "", status: StudyStatus | None = None, others: Sequence[Snapshot] = ()
 ) -> str:
     """All of the report's data."""
-    history, turn = snapshot.history, Turn(snapshot.settings)
+    history, turn = snapshot.history, Turn(snapshot.direction)
     drawn = _drawn(snapshot)
     # Most of a report is drawings, which are a quarter as long when packed; what people may want to read is not.
     packed = {

@@ -55,7 +55,7 @@ def about_record(snapshot: Snapshot, status: StudyStatus | None, file: str) -> d
 
 def strip_record(snapshot: Snapshot, status: StudyStatus | None) -> dict[str, Json]:
     """The strip on top of every page."""
-    history, turn = snapshot.history, Turn(snapshot.settings)
+    history, turn = snapshot.history, Turn(snapshot.direction)
     elapsed = driven_seconds(history)
     is_driven = status is not None and status.is_driven
     if status is not None and status.state is StudyState.RUNNING and status.run is not None:
@@ -208,7 +208,7 @@ def compare_record(studies: Sequence[tuple[Snapshot, Mapping[str, Json]]]) -> di
                 "searcher": snapshot.searcher,
                 "seed": snapshot.settings.get("seed"),
                 "trials": len(snapshot.history),
-                "best": number_of(_table(best_record(snapshot.history, Turn(snapshot.settings))).get("value")),
+                "best": number_of(_table(best_record(snapshot.history, Turn(snapshot.direction))).get("value")),
                 **more,
             }
             for snapshot, more in studies

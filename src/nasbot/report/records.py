@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from nasbot._typing import Json
+from nasbot.study.settings import Direction
 from nasbot.trial import Cancelled, Failed, FailureCause, History, Point, Scored, Trial, TrialState
 
 MAX_LINE = 200  # characters of a message in a table
@@ -21,8 +22,8 @@ SHORT_FINGERPRINT = 12
 class Turn:
     """From the study's sense, in which everything is maximised, to the objective's own."""
 
-    def __init__(self, settings: Mapping[str, Json]) -> None:
-        self.minimises = settings.get("direction") == "minimise"
+    def __init__(self, direction: Direction) -> None:
+        self.minimises = direction is Direction.MINIMISE
 
     def __call__(self, value: float | None) -> float | None:
         """One value."""

@@ -1,7 +1,8 @@
 """What takes a moment is computed aside, in a process of its own that lets the search go first.
 
-It needs numba and scipy, which the server itself is spared, and whatever happens in it the page goes on. One runs at a
-time; what it answered is kept, and made again when the study has changed, no more often than a twentieth of the time.
+It needs numba and scipy, which the server itself is spared, and whatever happens in it the page goes on. It does one
+thing at a time and ends when nobody has asked for a while. Answers are kept, and made again when the study has changed,
+so that the process is busy for a twentieth of the time at most.
 """
 
 from __future__ import annotations
@@ -12,20 +13,23 @@ import os
 import sys
 import time
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-SECONDS = 300.0
+SECONDS = 300.0  # for one answer
+IDLE_SECONDS = 60.0
 MAX_BYTES = 64_000_000
-KEPT = 200
+KEPT = 500
 SHARE = 20
 MIN_PAUSE = 5.0
 COMPUTING = '{"computing":true}'
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a process said, about which revision, and how long it took."""
+    """What the process said, about which revision, and how long it took."""
 
     text: str
     revision: int
@@ -34,13 +38,14 @@ class Answer:
 
 
 class Aside:
-    """The processes aside, and what they said."""
+    """The process aside, and what it said."""
 
     def __init__(self) -> None:
-        self._one_at_a_time = asyncio.Semaphore(1)
+        self._one_at_a_time = asyncio.Lock()
         self._answers: OrderedDict[tuple[str, ...], Answer] = OrderedDict()
         self._asked: dict[tuple[str, ...], asyncio.Task[None]] = {}
         self._process: asyncio.subprocess.Process | None = None
+        self._end: asyncio.TimerHandle | None = None
 
     def answer(self, path: Path, revision: int, *words: str, changes: bool) -> str:
         """What is known, else that it is being computed; ``changes`` says whether it depends on the revision."""
@@ -54,9 +59,11 @@ class Aside:
 
     async def close(self) -> None:
         """End what still runs."""
-        for task in list(self._asked.values()):
+        tasks = list(self._asked.values())
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._asked.values(), return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._end_process()
 
     def _is_due(self, known: Answer, revision: int) -> bool:
         pause = max(MIN_PAUSE, SHARE * known.took)
@@ -66,7 +73,7 @@ class Aside:
         try:
             async with self._one_at_a_time:
                 begun = time.monotonic()
-                text = await _output_of(key)
+                text = await self._said(key)
                 now = time.monotonic()
                 self._answers[key] = Answer(text, revision, now, now - begun)
                 while len(self._answers) > KEPT:
@@ -74,32 +81,63 @@ class Aside:
         finally:
             self._asked.pop(key, None)
 
+    # -- the process ---------------------------------------------------------------------------------------------------
 
-async def _output_of(words: tuple[str, ...]) -> str:
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "nasbot.web._aside",
-        *words,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=environment,
-        limit=MAX_BYTES,
-    )
-    try:
-        output, complaint = await asyncio.wait_for(process.communicate(), SECONDS)
-    except TimeoutError:
-        return _message(f"it took longer than {SECONDS:g} seconds")
-    finally:
-        if process.returncode is None:
-            process.kill()
+    async def _said(self, key: tuple[str, ...]) -> str:
+        """One line to it, one line from it; where that fails in any way it is ended, and the next time is another."""
+        if self._end is not None:
+            self._end.cancel()
+        try:
+            process = await self._started()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps(key).encode() + b"\n")
+            await process.stdin.drain()
+            line = await asyncio.wait_for(process.stdout.readline(), SECONDS)
+        except TimeoutError:
+            await self._end_process()
+            return _message(f"it took longer than {SECONDS:g} seconds")
+        except (OSError, ValueError) as error:  # ValueError: a line longer than MAX_BYTES
+            await self._end_process()
+            return _message(f"it could not be computed: {error}")
+        except asyncio.CancelledError:
+            await self._end_process()
+            raise
+        if not line.endswith(b"\n"):
+            await self._end_process()
+            return _message("it could not be computed: its process ended")
+        loop = asyncio.get_running_loop()
+        self._end = loop.call_later(IDLE_SECONDS, self._let_go)
+        return line.decode().rstrip("\n")
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        if self._process is None or self._process.returncode is not None:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "nasbot.web._aside",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env=os.environ | ONE_THREAD,
+                limit=MAX_BYTES,
+            )
+        return self._process
+
+    def _let_go(self) -> None:
+        """Nobody has asked for a while: at the end of its input it ends by itself."""
+        process, self._process = self._process, None
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+
+    async def _end_process(self) -> None:
+        if self._end is not None:
+            self._end.cancel()
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
             await process.wait()
-    if process.returncode != 0 or len(output) > MAX_BYTES:
-        last = (complaint.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
-        return _message(f"it could not be computed: {last[:300]}")
-    return output.decode()
 
 
 def _message(text: str) -> str:

@@ -208,7 +208,7 @@ class LivePage:
         if found is None:
             return _nothing("there is no such trial")
         seen, trial = found
-        return _json(await self._read(lambda: as_json(whole_trial_record(trial, Turn(seen.snapshot.settings)))))
+        return _json(await self._read(lambda: as_json(whole_trial_record(trial, Turn(seen.snapshot.direction)))))
 
     async def drawing(self, request: Request) -> Response:
         """A trial's network as SVG."""

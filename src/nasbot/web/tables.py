@@ -18,7 +18,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def trials_csv(snapshot: Snapshot) -> str:
     """Every trial in a row; the numbers of details have columns of their own."""
-    turn = Turn(snapshot.settings)
+    turn = Turn(snapshot.direction)
     records = [trial_record(trial, turn) for trial in snapshot.history]
     details = list(dict.fromkeys(name for record in records for name in _table(record["details"])))
     text = io.StringIO()

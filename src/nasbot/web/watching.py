@@ -113,7 +113,7 @@ class WatchedStudy:
         return seen
 
     def _with_records(self, before: Seen, snapshot: Snapshot, status: StudyStatus) -> Seen:
-        turn = Turn(snapshot.settings)
+        turn = Turn(snapshot.direction)
         old: tuple[Trial, ...] = before.snapshot.history.trials
         is_same_study = before.snapshot.settings == snapshot.settings and len(old) <= len(snapshot.history)
         if not is_same_study:
