@@ -9,6 +9,7 @@ from typing import Any
 from nasbot.report.records import Turn, best_record, counts_record, driven_seconds
 from nasbot.storage import SqliteStorage
 from nasbot.study.places import SUFFIX, studies_folder, study_path
+from nasbot.study.settings import Direction
 from nasbot.study.status import StudyStatus, status_of
 from nasbot.trial import History, TrialState
 
@@ -58,7 +59,8 @@ class Watched:
         """The study as it is now."""
         settings = self._storage.settings() or {}
         status, history = status_of(self._storage), self._storage.history()
-        return Summary(name_of(self.path), self.path, status, history, Turn(settings))
+        direction = Direction.of(str(settings.get("direction", Direction.MAXIMISE)))
+        return Summary(name_of(self.path), self.path, status, history, Turn(direction))
 
     def __enter__(self) -> Watched:
         return self
