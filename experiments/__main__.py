@@ -21,7 +21,7 @@ from experiments.catalogue import EXPERIMENTS
 from experiments.experiment import Experiment, Results, results_of
 from experiments.markdown import page
 from experiments.protocol import Protocol, read_protocol
-from experiments.records import Places, default_places, identity, run_missing
+from experiments.records import Places, default_places, missing_runs, run_missing
 from experiments.summary import summary_page
 from nasbot.errors import NasbotError, OptionError
 
@@ -39,11 +39,17 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a smoke version of each, in minutes; it shows nothing")
     parser.add_argument("--pages", action="store_true", help="run nothing, write the pages from the records")
     parser.add_argument("--seeds", metavar="N", type=int, help="the seeds 0 to N - 1 instead of the protocol's")
+    parser.add_argument("--datasets", metavar="A,B", type=_names, help="these instead of the protocol's, as blog,news")
+    parser.add_argument("--methods", metavar="A,B", type=_names, help="these instead of the protocol's")
     parser.add_argument("--processes", metavar="P", type=int, default=2, help="runs at a time, of those on one core")
     parser.add_argument("--out", metavar="FOLDER", type=Path, help="for pages, figures and records")
     parser.add_argument("--work", metavar="FOLDER", type=Path, help="for prepared data and studies under way")
     parser.add_argument("--data", metavar="FOLDER", type=Path, help="the paper's data (or NASBOT_DATA says where)")
     return _checked(parser.parse_args(arguments))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(","))
 
 
 def _checked(options: argparse.Namespace) -> argparse.Namespace:
@@ -63,11 +69,11 @@ def _places(options: argparse.Namespace) -> Places:
 
 
 def protocol_of(experiment: Experiment, options: argparse.Namespace) -> Protocol:
-    """Its protocol, with the seeds asked for."""
+    """Its protocol, with the seeds, data sets and methods asked for."""
     protocol = read_protocol(experiment.name, quick=options.quick)
-    if options.seeds is None or "seed" not in protocol.axes:
-        return protocol
-    return replace(protocol, axes={**protocol.axes, "seed": list(range(options.seeds))})
+    asked = {"seed": options.seeds and range(options.seeds), "dataset": options.datasets, "method": options.methods}
+    given = {axis: list(values) for axis, values in asked.items() if values and axis in protocol.axes}
+    return replace(protocol, axes={**protocol.axes, **given})
 
 
 def say(text: str) -> None:
@@ -77,15 +83,19 @@ def say(text: str) -> None:
 
 def run(experiment: Experiment, options: argparse.Namespace, places: Places) -> None:
     """Do what is missing."""
-    if experiment.do is not None:
-        processes = options.processes if experiment.single else 1
-        run_missing(protocol_of(experiment, options), experiment.do, places, processes=processes, say=say)
+    if experiment.do is None:
+        return
+    protocol = protocol_of(experiment, options)
+    if experiment.prepare is not None and missing_runs(protocol, places):
+        experiment.prepare(protocol, places)
+    processes = options.processes if experiment.single else 1
+    run_missing(protocol, experiment.do, places, processes=processes, say=say)
 
 
 def write(experiment: Experiment, options: argparse.Namespace, places: Places) -> None:
-    """The page of an experiment, drawn from the records."""
-    protocol = protocol_of(experiment, options)
-    results = results_of(protocol, places)
+    """The page of an experiment, drawn from all its records, whichever runs were asked for now."""
+    results = _results(experiment.name, options, places)
+    protocol = results.protocol
     used = [record for name in experiment.uses for record in _results(name, options, places).records]
     records = [*results.records, *used]
     relevant = results.records if experiment.do is not None else records
@@ -97,16 +107,16 @@ def write(experiment: Experiment, options: argparse.Namespace, places: Places) -
 
 
 def _results(name: str, options: argparse.Namespace, places: Places) -> Results:
-    return results_of(protocol_of(EXPERIMENTS[name], options), places)
+    return results_of(read_protocol(name, quick=options.quick), places)
 
 
 def listing(options: argparse.Namespace, places: Places) -> None:
     """What there is and what is recorded of it."""
     for experiment in EXPERIMENTS.values():
         protocol = protocol_of(experiment, options)
-        done = {identity(record["run"]) for record in results_of(protocol, places).records}
-        n = sum(identity(one) in done for one in protocol.runs()) if experiment.do else 0
-        of = f"{n:>4} of {len(protocol.runs()):>4} runs" if experiment.do else "drawn from others"
+        planned = len(protocol.runs())
+        of = f"{planned - len(missing_runs(protocol, places)):>4} of {planned:>4} runs"
+        of = of if experiment.do else "drawn from others"
         say(f"{experiment.name:<18} {of:<18} about {protocol.minutes:>4.0f} minutes in all  {experiment.title}")
 
 

@@ -43,6 +43,7 @@ class Body:
 
 
 Write = Callable[[Results, Places], Body]
+Prepare = Callable[[Protocol, Places], None]
 
 
 @dataclass(frozen=True)
@@ -55,5 +56,6 @@ class Experiment:
     method: str  # what the settings alone do not say, in prose
     do: Do | None  # None where the page is drawn from other experiments' records
     write: Write
+    prepare: Prepare | None = None  # what all runs need, done once before them
     single: bool = True  # whether a run keeps one core busy, so that several may go on at a time
     uses: tuple[str, ...] = ()  # experiments whose records it also reads

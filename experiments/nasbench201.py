@@ -19,7 +19,7 @@ from experiments.records import Places
 
 NAMES = {
     "nasbot": "NASBOT (OTMANN)",
-    "wide": "NASBOT (OTMANN, wide weights)",
+    "narrow": "NASBOT (OTMANN, the paper's weights)",
     "crude": "NASBOT with Hamming and operation counts",
     "random": "RAND",
     "uniform": "uniform random",

@@ -3,7 +3,7 @@
     [settings]          part of what a result is: records made under other settings are never mixed with these
     seconds = 180.0
     [runs]              crossed with each other; more may be added any day, and only those are run then
-    seed = [0, 1, 2]
+    seed = 5            the same as [0, 1, 2, 3, 4]
     dataset = ["protein", "naval"]
     [quick.settings]    what ``--quick`` puts in their place
     [quick.runs]
@@ -62,10 +62,16 @@ def read_protocol(name: str, *, quick: bool = False, folder: Path = FOLDER) -> P
         other = stored.get("quick", {})
         settings |= other.get("settings", {})
         axes, minutes = axes | other.get("runs", {}), other.get("minutes", minutes)
-    for axis, values in axes.items():
-        if not isinstance(values, list) or not values:
-            raise OptionError(f"{name}.toml: runs.{axis}: expected a list with at least one entry, got {values!r}")
-    return Protocol(name, settings, axes, float(minutes))
+    return Protocol(name, settings, {axis: _entries(name, axis, given) for axis, given in axes.items()}, float(minutes))
+
+
+def _entries(name: str, axis: str, given: object) -> list[Any]:
+    """The list, or 0, 1, 2, … of a number of them."""
+    if isinstance(given, list) and given:
+        return given
+    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
+        return list(range(given))
+    raise OptionError(f"{name}.toml: runs.{axis}: expected a list of entries or how many there are, got {given!r}")
 
 
 def _stored(path: Path) -> dict[str, Any]:

@@ -70,16 +70,19 @@ def identity(run: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(sorted(run.items()))
 
 
+def missing_runs(protocol: Protocol, places: Places) -> list[Run]:
+    """The runs of the protocol that have no record."""
+    done = known(places.records(protocol.name).records(), protocol)
+    return [run for run in protocol.runs() if identity(run) not in done]
+
+
 Do = Callable[[Protocol, Run, Places], Mapping[str, Any]]
 
 
 def run_missing(protocol: Protocol, do: Do, places: Places, *, processes: int, say: Callable[[str], None]) -> int:
     """Do and record the runs of the protocol that have no record; the number of those done."""
-    file = places.records(protocol.name)
-    done = known(file.records(), protocol)
-    runs = protocol.runs()
-    missing = [run for run in runs if identity(run) not in done]
-    say(f"{protocol.name}: {len(runs) - len(missing)} of {len(runs)} runs are recorded")
+    file, missing, planned = places.records(protocol.name), missing_runs(protocol, places), len(protocol.runs())
+    say(f"{protocol.name}: {planned - len(missing)} of {planned} runs are recorded")
     for record in _each(protocol, do, missing, places, processes):
         file.append(record)
         say(f"{protocol.name}: {_shown(record['run'])} in {record['seconds']:.0f} s")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from experiments.ablations import SIGNIFICANT, comparisons
+from experiments.ablations import GROUPS, SIGNIFICANT, comparisons
 from experiments.experiment import Results
 from experiments.fcnet import against as fcnet_against
 from experiments.markdown import GENERATED, table
@@ -81,19 +81,19 @@ CLAIMS = (
         "Figure 4, top",
         "the kernel of both distances outperforms each alone",
         "ablations",
-        _group(("kernel of d", "kernel of d_bar"), should_be_ahead=True),
+        _group(GROUPS["kernel"], should_be_ahead=True),
     ),
     Claim(
         "Figure 4, middle",
         "all nine modifiers outperform those of units or of structure alone",
         "ablations",
-        _group(("units only", "structure only"), should_be_ahead=True),
+        _group(GROUPS["modifiers"], should_be_ahead=True),
     ),
     Claim(
         "Figure 4, bottom",
         "performance is not particularly sensitive to p and p_bar",
         "ablations",
-        _group(("p=1 p_bar=2", "p=2 p_bar=1", "p=2 p_bar=2"), should_be_ahead=False),
+        _group(GROUPS["powers"], should_be_ahead=False),
     ),
     Claim("Figures 6, 7", "similar networks are placed close to each other", "distance-map", _kin),
     Claim("ours", "OTMANN beats the plain distances published as NASBOT (NAS-Bench-201)", "nasbench201", _nasbench),

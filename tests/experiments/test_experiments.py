@@ -25,7 +25,7 @@ def places(tmp_path: Path) -> Places:
 
 @pytest.fixture
 def tiny_protocols(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "protocol_of", lambda experiment, options: tiny(experiment.name))
+    monkeypatch.setattr(command, "read_protocol", lambda name, *, quick: tiny(name))
 
 
 @pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name in TINY])
@@ -53,7 +53,7 @@ def test_it_runs_and_its_page_is_drawn_from_records(
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_without_records_a_page_claims_nothing(name: str, tmp_path: Path):
-    options = argparse.Namespace(quick=False, seeds=None)
+    options = argparse.Namespace(quick=False)
     places = Places(tmp_path / "out", tmp_path, tmp_path)
     command.write(EXPERIMENTS[name], options, places)
     written = (tmp_path / "out" / f"{name}.md").read_text(encoding="utf-8")

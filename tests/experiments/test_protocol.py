@@ -14,7 +14,7 @@ minutes = 5
 seconds = 10.0
 recipe = "fast"
 [runs]
-seed = [0, 1]
+seed = 2
 method = ["NASBOT", "EA"]
 [quick]
 minutes = 1
@@ -68,7 +68,8 @@ def test_the_digest_stands_for_the_settings_and_not_for_the_runs(folder: Path):
         (None, FileError, "cannot be read"),
         ("seed = [", FileError, "not a TOML file"),
         ("[setting]\n", OptionError, "unknown entry 'setting'"),
-        ("[runs]\nseed = 3\n", OptionError, "runs.seed: expected a list"),
+        ("[runs]\nseed = 0\n", OptionError, "runs.seed: expected a list"),
+        ("[runs]\nseed = true\n", OptionError, "runs.seed: expected a list"),
         ("[runs]\nseed = []\n", OptionError, "runs.seed: expected a list"),
     ],
 )

@@ -1,0 +1,164 @@
+"""Figure 3 and Table 3: one search by one method on one data set, within a wall-clock budget that includes deciding.
+
+A search is a study on disk; a run that was stopped or killed goes on from there, and its clock with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.datasets import prepared
+from experiments.flat import FlatRandom, FlatSpace, OptunaSearch
+from experiments.networks import Anatomy, scaled_pool
+from experiments.protocol import Protocol, Run
+from experiments.records import Places
+from experiments.rivals import ACTIVATIONS, ScikitMLP, boosted, refitted
+from experiments.training import recipe_from, retrained
+from nasbot import NASBOT, Architecture, EvolutionSearch, RandomSearch, SearchSpace, Study, TreeBO
+from nasbot.errors import OptionError
+from nasbot.execution import LocalExecutor, Objective
+from nasbot.searchers import Searcher
+from nasbot.study import Budget
+from nasbot.study.settings import POOL
+from nasbot.training.data import Dataset
+from nasbot.training.objective import TrainingObjective
+from nasbot.trial import Failed, History, Trial
+
+PAPER_METHODS = ("RAND", "EA", "TreeBO", "NASBOT")
+FLAT = FlatSpace()
+SCIKIT = "scikit-learn MLP"
+BOOSTING = "gradient boosting"
+
+Make = Callable[[SearchSpace, tuple[Architecture, ...]], Searcher]
+METHODS: Mapping[str, Make] = {
+    "NASBOT": lambda space, pool: NASBOT(space=space, pool=pool),
+    "RAND": lambda space, pool: RandomSearch(space=space, pool=pool),
+    "EA": lambda space, pool: EvolutionSearch(space=space, pool=pool),
+    "TreeBO": lambda space, pool: TreeBO(space=space, pool=pool),
+    "Optuna TPE": lambda space, pool: OptunaSearch(space=space, sampler="tpe", name="Optuna TPE"),
+    "Optuna GP": lambda space, pool: OptunaSearch(space=space, sampler="gp", name="Optuna GP"),
+    SCIKIT: lambda space, pool: FlatRandom(space=space, flat=FlatSpace(activations=tuple(ACTIVATIONS)), name=SCIKIT),
+}
+
+
+def do(protocol: Protocol, run: Run, places: Places) -> Mapping[str, Any]:
+    """Search, then train the best network again and see what it is worth on the test part."""
+    folder, data = prepared(protocol, run["dataset"], places)
+    if run["method"] == BOOSTING:
+        return _yardstick(protocol, run, folder)
+    if run["method"] not in METHODS:
+        raise OptionError(f"method: expected one of {', '.join((*METHODS, BOOSTING))}; got {run['method']!r}")
+    searcher = METHODS[run["method"]](*space_and_pool(protocol, data))
+    objective = _objective(protocol, run, folder)
+    name = f"{run['dataset']}-{run['method']}-{run['seed']}".replace(" ", "_")
+    path = places.draft("studies", protocol.digest, f"{name}.sqlite")
+    context = {"data": data.fingerprint, "recipe": protocol.settings["recipe"]}
+    with Study.open(path, searcher, seed=run["seed"], direction="minimise", context=context) as study:
+        executor = LocalExecutor(protocol.settings["workers"], threads=1, preload=("torch",))
+        try:
+            budget = Budget(seconds=protocol.settings["seconds"], trials=protocol.settings.get("trials"))
+            study.optimise(objective, budget, executor=executor, max_consecutive_failures=None, overtime=0.0)
+        finally:
+            executor.close()
+        return {**_outcome(study, protocol), "retrained": _again(study.history, objective, protocol, run, folder)}
+
+
+def space_and_pool(protocol: Protocol, data: Dataset) -> tuple[SearchSpace, tuple[Architecture, ...]]:
+    """Networks that can be trained here in seconds, and the pool of the paper made small enough to be among them."""
+    settings = protocol.settings
+    space = SearchSpace(
+        data.kind,
+        input_shape=data.input_shape,
+        n_outputs=data.n_outputs,
+        max_parameters=settings["max_parameters"],
+        max_flops=settings.get("max_flops"),
+        may_shrink_pixels=settings.get("may_shrink_pixels", True),
+    )
+    pool = scaled_pool(data.kind, settings["pool_divisor"])
+    return space, tuple(arch for arch in pool if arch in space)[: settings.get("pool_size")]
+
+
+def _objective(protocol: Protocol, run: Run, folder: Path) -> Objective:
+    recipe = recipe_from(protocol.settings["recipe"])
+    if run["method"] == SCIKIT:
+        return ScikitMLP(folder, max_steps=recipe.vectors.n_steps or recipe.vectors.max_steps)
+    return TrainingObjective(folder, recipe)
+
+
+def _outcome(study: Study, protocol: Protocol) -> dict[str, Any]:
+    history, budget = study.history, protocol.settings["seconds"]
+    counted = [trial for trial in history.completed if (trial.finished or 0.0) <= budget]
+    proposed = [trial for trial in history.finished if trial.notes.get("searcher") != POOL]
+    deciding = study.deciding_time()
+    spent = [trial.seconds for trial in history.finished if trial.seconds is not None]
+    return {
+        "times": [round(trial.finished or 0.0, 2) for trial in counted],
+        "values": [float(f"{study.outward(trial.value or 0.0):.6g}") for trial in counted],
+        "networks": len(history.finished),
+        "failed": dict(Counter(str(t.outcome.cause) for t in history.failed if isinstance(t.outcome, Failed))),
+        "deciding": round(deciding.total / max(1, deciding.n_proposals), 4),
+        "training": round(float(np.mean(spent)), 3) if spent else 0.0,
+        "proposed": _shares(proposed),
+        "best": _described(_best(counted)),
+    }
+
+
+def _best(counted: list[Trial]) -> Trial | None:
+    return max(counted, key=lambda trial: (trial.value or 0.0, -(trial.rank or 0)), default=None)
+
+
+def _described(trial: Trial | None) -> dict[str, Any] | None:
+    if trial is None:
+        return None
+    anatomy = asdict(Anatomy.of(trial.arch))
+    return {"trial": trial.number, "arch": trial.arch.to_dict(), "anatomy": anatomy, "notes": _origin(trial)}
+
+
+def _origin(trial: Trial) -> dict[str, Any]:
+    return {key: trial.notes[key] for key in ("searcher", "parents", "modifiers") if key in trial.notes}
+
+
+def _shares(proposed: list[Trial]) -> dict[str, float]:
+    """How many of the networks that were tried have what the paper found in the best ones: what chance would give."""
+    found = [Anatomy.of(trial.arch) for trial in proposed]
+    return {
+        "n": len(found),
+        "long_skip": round(float(np.mean([one.has_long_skip for one in found])), 4) if found else 0.0,
+        "several_decisions": round(float(np.mean([one.has_several_decisions for one in found])), 4) if found else 0.0,
+        "depth": round(float(np.mean([one.depth for one in found])), 3) if found else 0.0,
+    }
+
+
+def _again(
+    history: History, objective: Objective, protocol: Protocol, run: Run, folder: Path
+) -> list[dict[str, float]]:
+    best = _best([trial for trial in history.completed if (trial.finished or 0.0) <= protocol.settings["seconds"]])
+    if best is None:
+        return []
+    seeds = [100 * run["seed"] + i for i in range(protocol.settings["retrainings"])]
+    if isinstance(objective, ScikitMLP):
+        details = getattr(best.outcome, "details", {})
+        return [refitted(objective, best.arch, details, seed=seed) for seed in seeds]
+    recipe = recipe_from(protocol.settings.get("retraining_recipe", protocol.settings["recipe"]))
+    return [retrained(best.arch, folder, recipe, seed=seed) for seed in seeds]
+
+
+def _yardstick(protocol: Protocol, run: Run, folder: Path) -> dict[str, Any]:
+    found = boosted(folder, seed=run["seed"], max_iterations=protocol.settings["trees"])
+    return {
+        "times": [round(found["seconds"], 2)],
+        "values": [float(f"{found['valid']:.6g}")],
+        "networks": 1,
+        "failed": {},
+        "deciding": 0.0,
+        "training": round(found["seconds"], 3),
+        "proposed": _shares([]),
+        "best": None,
+        "retrained": [{"valid": found["valid"], "test": found["test"], "seconds": round(found["seconds"], 2)}],
+    }
