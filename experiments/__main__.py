@@ -94,20 +94,19 @@ def run(experiment: Experiment, options: argparse.Namespace, places: Places) -> 
 
 def write(experiment: Experiment, options: argparse.Namespace, places: Places) -> None:
     """The page of an experiment, drawn from all its records, whichever runs were asked for now."""
-    results = _results(experiment.name, options, places)
-    protocol = results.protocol
-    used = [record for name in experiment.uses for record in _results(name, options, places).records]
-    records = [*results.records, *used]
-    relevant = results.records if experiment.do is not None else records
-    body = experiment.write(results, places) if relevant else None
+    results = _results(experiment, options, places)
+    is_run = bool(results.records if experiment.do is not None else results.everything)
+    text = page(experiment, results, experiment.write(results, places) if is_run else None, quick=options.quick)
     path = places.out / f"{experiment.name}.md"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(experiment, protocol, records, body), encoding="utf-8")
-    say(f"{experiment.name}: {path} from {len(records)} records")
+    path.write_text(text, encoding="utf-8")
+    say(f"{experiment.name}: {path} from {len(results.everything)} records")
 
 
-def _results(name: str, options: argparse.Namespace, places: Places) -> Results:
-    return results_of(read_protocol(name, quick=options.quick), places)
+def _results(experiment: Experiment, options: argparse.Namespace, places: Places) -> Results:
+    """All records under the settings of the protocol, and those of the experiments that it reads."""
+    results = results_of(read_protocol(experiment.name, quick=options.quick), places)
+    return replace(results, used={name: _results(EXPERIMENTS[name], options, places) for name in experiment.uses})
 
 
 def listing(options: argparse.Namespace, places: Places) -> None:
@@ -116,7 +115,7 @@ def listing(options: argparse.Namespace, places: Places) -> None:
         protocol = protocol_of(experiment, options)
         planned = len(protocol.runs())
         of = f"{planned - len(missing_runs(protocol, places)):>4} of {planned:>4} runs"
-        of = of if experiment.do else "drawn from others"
+        of = of if experiment.do is not None else "drawn from others"
         say(f"{experiment.name:<18} {of:<18} about {protocol.minutes:>4.0f} minutes in all  {experiment.title}")
 
 
@@ -134,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 run(experiment, options, places)
             write(experiment, options, places)
         summary = places.out / "summary.md"
-        everything = {name: _results(name, options, places) for name in EXPERIMENTS}
+        everything = {name: _results(experiment, options, places) for name, experiment in EXPERIMENTS.items()}
         summary.write_text(summary_page(everything, quick=options.quick), encoding="utf-8")
         say(f"summary: {summary}")
     except NasbotError as error:

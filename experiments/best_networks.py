@@ -9,17 +9,16 @@ import numpy as np
 from scipy.stats import beta
 
 from benchmarks.runs import Record
-from experiments.experiment import Body, Experiment, Results, results_of
+from experiments.experiment import Body, Experiment, Results
 from experiments.markdown import mean_and_error, table
 from experiments.networks import LONG_SKIP, Anatomy
-from experiments.protocol import read_protocol
 from experiments.records import Places
 from experiments.search_pages import validation
 from nasbot import Architecture
 
 SEARCHES = ("regression", "cifar10")
 METHODS = ("NASBOT", "EA", "RAND", "TreeBO")
-FEATURES = {"long_skip": "a long skip", "several_decisions": "several decision layers"}
+FEATURES = {"long_skip": "a long skip", "several_decisions": "a second decision layer"}
 COMMON = 0.5  # the paper says "a common feature among all"; a feature of half of the networks is common
 LEVEL = 0.95
 
@@ -62,16 +61,14 @@ def _has(record: Record, feature: str) -> bool:
     return anatomy.has_long_skip if feature == "long_skip" else anatomy.has_several_decisions
 
 
-def searches(results: Results, places: Places) -> list[Record]:
-    """All searches with a best network, of the protocols as they are (the quick ones where this page is quick)."""
-    quick = bool(results.protocol.settings.get("quick", False))
-    found = [record for name in SEARCHES for record in results_of(read_protocol(name, quick=quick), places).records]
-    return [record for record in found if record["result"]["best"] is not None]
+def searches(results: Results) -> list[Record]:
+    """All searches with a best network."""
+    return [record for record in results.everything if record["result"]["best"] is not None]
 
 
 def write(results: Results, places: Places) -> Body:
     """A drawing for each data set and method, of the seed with the lowest validation value; and the statistics."""
-    records = searches(results, places)
+    records = searches(results)
     if not records:
         return Body("The records have no network.", "Nothing.")
     return Body("\n\n".join([_drawings(records, places), _anatomies(records), _tests(records)]), _shows(records))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.runs import Record
@@ -17,6 +17,12 @@ class Results:
 
     protocol: Protocol
     records: Sequence[Record]
+    used: Mapping[str, Results] = field(default_factory=dict)  # those of the experiments that it also reads
+
+    @property
+    def everything(self) -> list[Record]:
+        """Its own records, then those it also reads."""
+        return [*self.records, *(record for other in self.used.values() for record in other.records)]
 
     def where(self, **wanted: Any) -> list[Record]:
         """The records of runs with these entries."""

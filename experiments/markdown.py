@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.runs import Record, average
-from experiments.experiment import Body, Experiment
+from experiments.experiment import Body, Experiment, Results
 from experiments.protocol import Protocol
+from experiments.records import identity
 
 GENERATED = (
     "<!-- Written by `python -m experiments`, from the records beside it: change those, or the code, not this. -->"
 )
+
+QUICK = "**These are the records of `--quick`: they show that the experiment runs, and nothing else.**"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -33,9 +36,10 @@ def mean_and_error(values: Sequence[float], digits: int = 4) -> str:
     return f"{float(mean):.{digits}f}{spread} ({len(values)})"
 
 
-def page(experiment: Experiment, protocol: Protocol, records: Sequence[Record], body: Body | None) -> str:
+def page(experiment: Experiment, results: Results, body: Body | None, *, quick: bool = False) -> str:
     """An experiment's page. Without records it says that nothing was run, and nothing else of results."""
-    parts = [GENERATED, f"# {experiment.title}", f"**Question.** {experiment.question}"]
+    protocol, records = results.protocol, results.everything if body is not None else []
+    parts = [GENERATED, f"# {experiment.title}", QUICK if quick else "", f"**Question.** {experiment.question}"]
     parts += [f"**Protocol.** {experiment.method}", _settings(protocol)]
     if body is None:
         parts.append(
@@ -43,9 +47,9 @@ def page(experiment: Experiment, protocol: Protocol, records: Sequence[Record], 
             "Nothing is claimed."
         )
     else:
-        missing = _missing(protocol, records) if experiment.do is not None else ""
+        missing = _missing(protocol, results.records) if experiment.do is not None else ""
         parts += [f"**Result.** {missing}", body.result, f"**What it shows, and what it does not.** {body.shows}"]
-    parts += ["**Again.**", _command(experiment, protocol), _provenance(experiment, records)]
+    parts += ["**Again.**", _command(experiment, protocol, quick), _provenance(experiment, records)]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
@@ -56,15 +60,18 @@ def _settings(protocol: Protocol) -> str:
 
 
 def _missing(protocol: Protocol, records: Sequence[Record]) -> str:
-    n, planned = len(records), len(protocol.runs())
-    if n >= planned:
-        return f"All {planned} runs of the protocol are recorded."
-    return f"**{n} of the {planned} runs of the protocol are recorded**: what follows is of these."
+    done, planned = {identity(record["run"]) for record in records}, protocol.runs()
+    n = sum(identity(run) in done for run in planned)
+    beside = f", and {len(done) - n} more" if len(done) > n else ""
+    if n == len(planned):
+        return f"All {n} of {n} runs of the protocol are recorded{beside}."
+    return f"**{n} of the {len(planned)} runs of the protocol are recorded{beside}**: what follows is of these."
 
 
-def _command(experiment: Experiment, protocol: Protocol) -> str:
+def _command(experiment: Experiment, protocol: Protocol, quick: bool) -> str:
+    asked = " --quick" if quick else ""
     estimate = f"    # about {protocol.minutes:.0f} minutes on two cores" if protocol.minutes else ""
-    return f"```console\npython -m experiments {experiment.name}{estimate}\n```"
+    return f"```console\npython -m experiments {experiment.name}{asked}{estimate}\n```"
 
 
 def _provenance(experiment: Experiment, records: Sequence[Record]) -> str:

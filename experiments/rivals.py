@@ -50,7 +50,7 @@ class ScikitMLP:
         data = Dataset.load(self.folder)
         hidden = [arch.layers[u] for u in arch.processing_layers]
         model = MLPRegressor(
-            tuple(int(layer.units or 1) for layer in hidden),
+            hidden_layer_sizes=tuple(int(layer.units or 1) for layer in hidden),
             activation=ACTIVATIONS[hidden[0].label],
             alpha=float(drawn["alpha"]),
             learning_rate_init=float(drawn["step_size"]),

@@ -22,7 +22,7 @@ from experiments.rivals import ACTIVATIONS, ScikitMLP, boosted, refitted
 from experiments.training import recipe_from, retrained
 from nasbot import NASBOT, Architecture, EvolutionSearch, RandomSearch, SearchSpace, Study, TreeBO
 from nasbot.errors import OptionError
-from nasbot.execution import LocalExecutor, Objective
+from nasbot.execution import Finished, Job, LocalExecutor, Objective
 from nasbot.searchers import Searcher
 from nasbot.study import Budget
 from nasbot.study.settings import POOL
@@ -60,13 +60,27 @@ def do(protocol: Protocol, run: Run, places: Places) -> Mapping[str, Any]:
     path = places.draft("studies", protocol.digest, f"{name}.sqlite")
     context = {"data": data.fingerprint, "recipe": protocol.settings["recipe"]}
     with Study.open(path, searcher, seed=run["seed"], direction="minimise", context=context) as study:
-        executor = LocalExecutor(protocol.settings["workers"], threads=1, preload=("torch",))
+        executor = LocalExecutor(protocol.settings["workers"], threads=1, preload=("torch", "torch._dynamo"))
         try:
+            warm_up(searcher, objective, executor)
             budget = Budget(seconds=protocol.settings["seconds"], trials=protocol.settings.get("trials"))
             study.optimise(objective, budget, executor=executor, max_consecutive_failures=None, overtime=0.0)
         finally:
             executor.close()
         return {**_outcome(study, protocol), "retrained": _again(study.history, objective, protocol, run, folder)}
+
+
+def warm_up(searcher: Searcher, objective: Objective, executor: LocalExecutor) -> None:
+    """Have everything imported and compiled before the clock starts: hours would hide it, minutes do not.
+
+    The method decides once on values that mean nothing, and the workers train the smallest network of the pool.
+    """
+    first = searcher.initial_pool()
+    trial = Study.in_memory(searcher).optimise(lambda arch: len(arch.layers), max(1, len(first)) + 1).history[-1]
+    executor.start(objective)
+    executor.submit(Job(0, min((*first, trial.arch), key=lambda arch: arch.total_mass)))
+    while not any(isinstance(event, Finished) for event in executor.wait()):
+        pass
 
 
 def space_and_pool(protocol: Protocol, data: Dataset) -> tuple[SearchSpace, tuple[Architecture, ...]]:

@@ -153,7 +153,7 @@ def standings(results: Sequence[Results], datasets: Sequence[str], methods: Sequ
                 best,
                 bool(best == OURS or ours.mean <= scores[best].mean + margin),
                 tuple(m for m, score in scores.items() if m != OURS and score.mean > ours.mean),
-                tuple(m for m, score in scores.items() if m != OURS and score.mean <= ours.mean),
+                tuple(m for m, score in scores.items() if m != OURS and score.mean < ours.mean),
             )
         )
     return found
@@ -173,7 +173,7 @@ def in_words(found: Sequence[Standing]) -> str:
         rest = f", which is {one.best}" if one.best != OURS else ""
         ahead = f"ahead of {', '.join(one.ahead)}" if one.ahead else "ahead of none"
         behind = f", behind {', '.join(one.behind)}" if one.behind else ""
-        said.append(f"On {one.dataset} NASBOT {place}{rest}: {ahead}{behind}.")
+        said.append(f"On {one.dataset} NASBOT {place}{rest}; its mean is {ahead}{behind}.")
     return " ".join(said)
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from experiments import search
 from experiments.datasets import PAPER_SIZES, prepare
-from experiments.experiment import Body, Experiment, Results, results_of
-from experiments.protocol import read_protocol
+from experiments.experiment import Body, Experiment, Results
 from experiments.records import Places
 from experiments.search_pages import (
     deciding_table,
@@ -53,8 +50,8 @@ def write_cifar(results: Results, places: Places) -> Body:
 
 def write_alternatives(results: Results, places: Places) -> Body:
     """NASBOT's searches beside those of the tools that people have."""
-    ours = _of_regression(results, places)
-    both = [*ours, results]
+    # Under the same settings, which `like` in the protocol sees to; others may not stand beside these.
+    both = [*(o for o in results.used.values() if o.protocol.digest == results.protocol.digest), results]
     datasets = results.values("dataset")
     methods = ("NASBOT", *results.values("method"))
     parts = [
@@ -74,15 +71,6 @@ def write_alternatives(results: Results, places: Places) -> Body:
     return Body("\n\n".join(parts), shows)
 
 
-def _of_regression(results: Results, places: Places) -> Sequence[Results]:
-    """The regression experiment's records under the same settings: only those may stand beside these."""
-    for quick in (False, True):
-        protocol = read_protocol("regression", quick=quick)
-        if protocol.digest == results.protocol.digest:
-            return [results_of(protocol, places)]
-    return []
-
-
 REGRESSION = Experiment(
     name="regression",
     title="Cross-validation search on the regression sets (Figure 3, Table 3)",
@@ -98,7 +86,8 @@ REGRESSION = Experiment(
         + ". Slice is not available to us and is left out; News is a reconstruction of 37,558 of its rows, with the "
         "logarithm of the shares as its target. Every method begins with the initial pool, its units divided by "
         "`pool_divisor`; a network is trained by `recipe`, larger ones for fewer steps (`work` bounds the arithmetic). "
-        "After `seconds` the search ends and what is still running is dropped. The best network by validation is "
+        "Imports and compilation happen before the clock starts; after `seconds` the search ends and what is still "
+        "running is dropped. The best network by validation is "
         "trained again from other weights, and the test error is taken at its best validation step."
     ),
     do=search.do,

@@ -37,7 +37,7 @@ NAMES = {"d": "d", "d_bar": "d_bar"}
 
 def do(protocol: Protocol, run: Run, places: Places) -> Mapping[str, Any]:
     """Train one random network on one data set. One that cannot be trained has no error, and a reason."""
-    folder, data = prepared(protocol, run["dataset"], places)
+    _, data = prepared(protocol, run["dataset"], places)
     settings = protocol.settings
     relative = _family(protocol, data)[run["network"]]
     result: dict[str, Any] = {"arch": relative.arch.to_dict(), "parent": relative.parent, "steps": relative.steps}
@@ -108,6 +108,8 @@ def correlation(pairs: Pairs, *, resamples: int = RESAMPLES, seed: int = 0) -> C
 
 def spearman(x: Floats, y: Floats) -> float:
     """Spearman's rank correlation; NaN where one side does not vary."""
+    if len(x) < 2:
+        return float("nan")
     a, b = rankdata(x), rankdata(y)
     a, b = a - a.mean(), b - b.mean()
     scale = float(np.sqrt((a @ a) * (b @ b)))
@@ -159,7 +161,8 @@ def _near_and_far(pairs: Pairs | None) -> tuple[float, float]:
 def _draw(axes: Any, pairs: Pairs, title: str, x: str) -> None:
     upper = np.triu_indices(len(pairs.distance), 1)
     distance, difference = pairs.distance[upper], pairs.difference[upper]
-    axes.scatter(distance, difference, s=3, color=SHADE, alpha=0.15, linewidths=0, rasterized=True)
+    alpha = float(np.clip(600 / len(distance), 0.1, 0.7))
+    axes.scatter(distance, difference, s=5, color=SHADE, alpha=alpha, linewidths=0, rasterized=True)
     edges = np.quantile(distance, np.linspace(0, 1, BINS + 1))
     place = np.clip(np.searchsorted(edges, distance, side="right") - 1, 0, BINS - 1)
     filled = [k for k in range(BINS) if (place == k).any()]

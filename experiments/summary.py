@@ -6,13 +6,19 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from experiments.ablations import GROUPS, SIGNIFICANT, comparisons
+from experiments.best_networks import COMMON, FEATURES, searches, statement
 from experiments.experiment import Results
 from experiments.fcnet import against as fcnet_against
 from experiments.markdown import GENERATED, table
 from experiments.nasbench201 import against as nasbench_against
+from experiments.search_pages import PAPER_DECIDING, standings
+from experiments.smoothness import correlations
 
+PAPER_METHODS = ("NASBOT", "RAND", "EA", "TreeBO")
 NOT_RUN = "not run"
 UNDECIDED = "not decided"
+FEWEST_SEARCHES = 3  # seeds of a search for a verdict from means and standard errors
+FEWEST_NETWORKS = 100  # for a verdict on how distance and error go together
 FEWEST = 6  # seeds: with fewer the sign test cannot reach p < 0.05, whatever happens
 
 
@@ -76,7 +82,92 @@ def _won(found: Mapping[str, object]) -> Finding:
     return Finding("; ".join(said), verdict if found else NOT_RUN)
 
 
+def _most_consistent(results: Results) -> Finding:
+    found = standings([results], results.values("dataset"), PAPER_METHODS)
+    within = [one.dataset for one in found if one.within]
+    others = [one.dataset for one in found if not one.within]
+    ours = f"best or within one s.e. of the best on {len(within)} of {len(found)}" + (
+        f"; not on {', '.join(others)}" if others else ""
+    )
+    if not found:
+        return Finding("NASBOT has no record beside another method's", NOT_RUN)
+    if min(one.ours.n for one in found) < FEWEST_SEARCHES:
+        return Finding(ours, UNDECIDED)
+    return Finding(ours, "holds" if not others else "holds in part" if within else "does not hold")
+
+
+def _ahead_of_two(results: Results) -> Finding:
+    found = standings([results], results.values("dataset"), PAPER_METHODS)
+    if not found:
+        return Finding("NASBOT has no record beside another method's", NOT_RUN)
+    strictly = [one.dataset for one in found if {"EA", "TreeBO"} <= set(one.ahead)]
+    ours = f"ahead of both on {len(strictly)} of {len(found)}"
+    if min(one.ours.n for one in found) < FEWEST_SEARCHES:
+        return Finding(ours, UNDECIDED)
+    return Finding(
+        ours, "holds" if len(strictly) > len(found) / 2 else "holds in part" if strictly else "does not hold"
+    )
+
+
+def _deciding(results: Results) -> Finding:
+    seconds = {
+        method: [record["result"]["deciding"] for record in results.where(method=method)] for method in PAPER_METHODS
+    }
+    means = {method: sum(values) / len(values) for method, values in seconds.items() if values}
+    ours = ", ".join(f"{method} {mean:.2f} s" for method, mean in means.items())
+    theirs = [PAPER_DECIDING[method] for method in means]
+    order = sorted(means, key=lambda method: -means[method]) == sorted(means, key=lambda m: -PAPER_DECIDING[m])
+    faster = all(mean < paper for mean, paper in zip(means.values(), theirs, strict=True))
+    return Finding(ours, ("same order" if order else "another order") + (", all faster" if faster else ""))
+
+
+def _near_is_alike(results: Results) -> Finding:
+    found = correlations(results)
+    ours = "; ".join(
+        f"{dataset}, {which}: rank correlation {one.rho:.2f} ({one.low:.2f} to {one.high:.2f}, {n} networks)"
+        for (dataset, which), (n, one) in found.items()
+    )
+    if not found:
+        return Finding("fewer than three networks", NOT_RUN)
+    if min(n for n, _ in found.values()) < FEWEST_NETWORKS:
+        return Finding(ours, UNDECIDED)
+    sure = [one.low > 0 for _, one in found.values()]
+    return Finding(ours, "holds" if all(sure) else "holds in part" if any(sure) else "not seen")
+
+
+def _shared_features(results: Results) -> Finding:
+    shares = statement(searches(results))
+    if not shares:
+        return Finding("no best network of NASBOT", NOT_RUN)
+    ours = "; ".join(
+        f"{FEATURES[feature]}: {one.found} of {one.n} (p {one.p:.2g} against all that were tried)"
+        for feature, one in shares.items()
+    )
+    if min(one.n for one in shares.values()) < FEWEST:
+        return Finding(ours, UNDECIDED)
+    common = [one.low > COMMON for one in shares.values()]
+    return Finding(ours, "holds" if all(common) else "holds in part" if any(common) else "does not hold")
+
+
+def _ahead_of_optuna(results: Results) -> Finding:
+    methods = ("NASBOT", "Optuna TPE", "Optuna GP")
+    found = standings([results, *results.used.values()], results.values("dataset"), methods)
+    if not found:
+        return Finding("NASBOT and Optuna have no records under the same settings", NOT_RUN)
+    ahead = [one.dataset for one in found if not one.behind]
+    ours = f"ahead of both samplers on {len(ahead)} of {len(found)}" + (f" ({', '.join(ahead)})" if ahead else "")
+    if min(one.ours.n for one in found) < FEWEST_SEARCHES:
+        return Finding(ours, UNDECIDED)
+    return Finding(ours, "holds" if len(ahead) >= 2 else "does not hold")
+
+
 CLAIMS = (
+    Claim("Section 5, Table 3", "NASBOT is the most consistent of all methods", "regression", _most_consistent),
+    Claim("Section 5, Table 3", "the same on CIFAR-10 (scaled down)", "cifar10", _most_consistent),
+    Claim("Figure 3", "NASBOT beats EA and TreeBO on most regression sets", "regression", _ahead_of_two),
+    Claim(
+        "Section 5", "deciding takes 46.13 s (NASBOT), 26.43 (RAND), 7.83 (TreeBO), 0.19 (EA)", "regression", _deciding
+    ),
     Claim(
         "Figure 4, top",
         "the kernel of both distances outperforms each alone",
@@ -96,6 +187,16 @@ CLAIMS = (
         _group(GROUPS["powers"], should_be_ahead=False),
     ),
     Claim("Figures 6, 7", "similar networks are placed close to each other", "distance-map", _kin),
+    Claim(
+        "Figure 8", "when the distance is small the difference in performance is small", "smoothness", _near_is_alike
+    ),
+    Claim(
+        "Appendix C.3",
+        "long skips and several decision layers are common in the best networks",
+        "best-networks",
+        _shared_features,
+    ),
+    Claim("ours", "NASBOT beats Optuna in a flat space on at least two sets", "alternatives", _ahead_of_optuna),
     Claim("ours", "OTMANN beats the plain distances published as NASBOT (NAS-Bench-201)", "nasbench201", _nasbench),
     Claim("ours", "NASBOT beats random search in the FCNet tables", "fcnet", _fcnet),
 )
@@ -106,7 +207,8 @@ def summary_page(results: Mapping[str, Results], *, quick: bool = False) -> str:
     rows = []
     for source, claim, experiment, judge in CLAIMS:
         found = results[experiment]
-        finding = judge(found) if found.records else Finding("no records", NOT_RUN)
+        is_run = bool(found.records if found.protocol.axes else found.everything)
+        finding = judge(found) if is_run else Finding("no records", NOT_RUN)
         n = f"{len(found.records)} of {len(found.protocol.runs())} runs" if found.records else ""
         link = f"[{experiment}]({experiment}.md)"
         rows.append((source, claim, finding.ours, f"**{finding.verdict}**", f"{link} {n}".strip()))

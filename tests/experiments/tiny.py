@@ -5,7 +5,32 @@ from dataclasses import replace
 from experiments.protocol import Protocol, read_protocol
 
 # name -> settings and runs that differ from those of --quick
+# Searches end after so many trials, never by the clock.
+MLP = {
+    "seconds": 3600.0,
+    "trials": 5,
+    "pool_size": 3,
+    "rows": 200,
+    "recipe": {"name": "fast", "n_steps": 4},
+    "trees": 5,
+}
+CNN = {
+    "seconds": 3600.0,
+    "trials": 4,
+    "pool_size": 3,
+    "images": [60, 30, 30],
+    "recipe": {"name": "fast", "n_steps": 2},
+    "retraining_recipe": {"name": "fast", "n_steps": 2},
+}
 TINY: dict[str, tuple[dict, dict]] = {
+    "regression": (MLP, {"dataset": ["diabetes"], "method": ["NASBOT", "TreeBO"]}),
+    "cifar10": (CNN, {"method": ["NASBOT", "EA"]}),
+    "alternatives": (MLP, {}),
+    "smoothness": (
+        {"rows": 200, "recipe": {"name": "fast", "n_steps": 4}},
+        {"network": list(range(5)), "dataset": ["diabetes"]},
+    ),
+    "best-networks": ({}, {}),
     "ablations": ({"evaluations": 11}, {"seed": [0], "method": ["NASBOT", "units only", "p=2 p_bar=2"]}),
     "distance-map": ({"networks": 14}, {}),
     "nasbench201": ({"queries": 11}, {"seed": [100], "method": ["nasbot", "evolution"]}),
