@@ -271,7 +271,7 @@ def test_a_vocabulary_of_ones_own_is_needed_to_read_it(path):
 
 
 def test_a_failed_write_leaves_everything_before_it(path):
-    storage = SqliteStorage(path)
+    storage = SqliteStorage(path, patience=0)
     storage.create(SETTINGS, [sample_trial(0)])
     storage._db.execute("PRAGMA max_page_count = 8")  # a full disk, as far as SQLite can tell
     with pytest.raises(FileError, match="full"):
@@ -283,6 +283,39 @@ def test_a_failed_write_leaves_everything_before_it(path):
     storage.save(sample_trial(n_saved))
     storage.close()
     assert len(read_everything(path)[1]) == n_saved + 1
+
+
+def test_a_write_waits_for_room_on_a_full_disk(path, monkeypatch, caplog):
+    storage = SqliteStorage(path)
+    storage.create(SETTINGS, [sample_trial(0)])
+    storage._db.execute("PRAGMA max_page_count = 8")
+    waits = []
+
+    def make_room(seconds):
+        waits.append(seconds)
+        if len(waits) % 3 == 0:  # somebody deletes a few files while it sleeps
+            pages = storage._db.execute("PRAGMA page_count").fetchone()[0]
+            storage._db.execute(f"PRAGMA max_page_count = {pages + 10}")
+
+    monkeypatch.setattr("nasbot.storage.sqlite.time.sleep", make_room)
+    for n in range(1, 40):
+        storage.save(sample_trial(n))
+    assert waits
+    assert "waiting for room" in caplog.text
+    storage.close()
+    assert len(read_everything(path)[1]) == 40
+
+
+def test_patience_ends(path, monkeypatch):
+    storage = SqliteStorage(path, patience=2.5)
+    storage.create(SETTINGS, [sample_trial(0)])
+    storage._db.execute("PRAGMA max_page_count = 8")
+    waits = []
+    monkeypatch.setattr("nasbot.storage.sqlite.time.sleep", waits.append)
+    with pytest.raises(FileError, match="full"):
+        save_many(storage)
+    assert waits == [1.0, 1.0, 0.5]
+    storage.close()
 
 
 def save_many(storage):

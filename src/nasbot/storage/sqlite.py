@@ -8,15 +8,17 @@ others ask of the driver is the one thing that others write, a row at a time (``
 from __future__ import annotations
 
 import getpass
+import logging
 import os
 import socket
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 from nasbot._typing import Json
@@ -44,21 +46,34 @@ from nasbot.storage.memory import following, with_run
 from nasbot.storage.records import Answer, Presence, Request, RequestKind, Run, RunState
 from nasbot.trial import History, Trial, plain_json
 
-BUSY_SECONDS = 10.0
+LOG = logging.getLogger("nasbot")
+BUSY_SECONDS = 60.0  # for a writer that meets another; none holds the file for longer than one small write
+SECONDS_BETWEEN_TRIES = 1.0  # while the disk is full
+NO_ROOM = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_TRUNCATE)
 MAX_CELL_BYTES = 64_000_000
 MAGIC = b"SQLite format 3\x00"
+T = TypeVar("T")
 
 
 class SqliteStorage:
     """One study in the file ``path``. As driver (default) it is made if it is not there; ``read_only`` never writes.
 
     ``vocabulary`` is needed where the networks' is not built in. Raises FileError where the file cannot be opened,
-    StudyError where another driver has it, StorageError where it is not an intact study.
+    StudyError where another driver has it, StorageError where it is not an intact study. A write that finds the disk
+    full waits for room for up to ``patience`` seconds before it raises FileError; either way nothing is lost.
     """
 
-    def __init__(self, path: str | Path, *, vocabulary: Vocabulary | None = None, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        vocabulary: Vocabulary | None = None,
+        read_only: bool = False,
+        patience: float = 600.0,
+    ) -> None:
         self.path = Path(path)
         self.read_only = read_only
+        self.patience = patience
         self._vocabulary = vocabulary
         self._history: History | None = None  # the driver's copy, and so are the runs
         self._runs: tuple[Run, ...] | None = None
@@ -104,10 +119,12 @@ class SqliteStorage:
         if self.settings() is not None:
             raise StudyError(f"{self.path}: the study exists already")
         cells = (1, encoded(plain_json(settings)))
-        with self._transaction() as db:
+
+        def begin(db: sqlite3.Connection) -> History:
             db.execute("INSERT INTO settings VALUES (?, ?, ?)", (*cells, crc(cells)))
-            after = self._write(db, History(), trials)
-        self._history = after
+            return self._write(db, History(), trials)
+
+        self._history = self._committed(begin)
 
     def history(self) -> History:
         """Everything recorded so far; for the driver from memory, for a reader from the file."""
@@ -120,11 +137,14 @@ class SqliteStorage:
     def save(self, *trials: Trial, answers: Sequence[Answer] = ()) -> None:
         """Record these trials and answers, all or none; on disk when this returns."""
         self._check_begun()
-        with self._transaction() as db:
-            after = self._write(db, self.history(), trials)
+        before = self.history()
+
+        def write(db: sqlite3.Connection) -> History:
             for answer in answers:
                 _answer(db, answer)
-        self._history = after
+            return self._write(db, before, trials)
+
+        self._history = self._committed(write)
 
     def runs(self) -> Sequence[Run]:
         """Every stretch of driving so far; none in a file of the first version, which did not record them."""
@@ -139,8 +159,8 @@ class SqliteStorage:
         self._check_begun()
         after = with_run(self.runs(), run)
         marks = ", ".join("?" * (RUN_COLUMNS.count(",") + 1))
-        with self._transaction() as db:
-            db.execute(f"INSERT OR REPLACE INTO runs ({RUN_COLUMNS}) VALUES ({marks})", run_row(run))
+        sql = f"INSERT OR REPLACE INTO runs ({RUN_COLUMNS}) VALUES ({marks})"
+        self._committed(lambda db: db.execute(sql, run_row(run)))
         self._runs = after
         if self._lock is not None:
             if run.state is RunState.ENDED:
@@ -258,20 +278,22 @@ class SqliteStorage:
             return
         raise StudyError(f"{self.path}: the study does not exist yet: create it first")
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _committed(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """What ``work`` gives, in a transaction that is on disk when this returns; on a full disk it waits for room."""
         if self.read_only:
             raise StudyError(f"{self.path} is open for reading only")
-        db = self._open_db()
+        db, waited = self._open_db(), 0.0
         with self._explained():
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
+            while True:
+                try:
+                    return _in_transaction(db, work)
+                except sqlite3.OperationalError as error:
+                    if not _is_full(error) or waited >= self.patience:
+                        raise
+                    if waited == 0:
+                        LOG.warning("%s: %s; waiting for room, up to %g s", self.path, error, self.patience)
+                    time.sleep(min(SECONDS_BETWEEN_TRIES, self.patience - waited))
+                    waited += SECONDS_BETWEEN_TRIES
 
     # -- the file ------------------------------------------------------------------------------------------------------
 
@@ -301,6 +323,24 @@ def _changed_rows(db: sqlite3.Connection, n_finished: int) -> tuple[list[Row], l
     rows = db.execute(f"SELECT {COLUMNS} FROM trials {changed} ORDER BY number").fetchall()
     sql = f"SELECT trial, position, step, value, crc FROM points {of_those} ORDER BY trial, position"
     return rows, db.execute(sql).fetchall()
+
+
+def _in_transaction(db: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        result = work(db)
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    return result
+
+
+def _is_full(error: sqlite3.OperationalError) -> bool:
+    """No room on the disk, or within the process's limit on the size of files."""
+    code = error.sqlite_errorcode
+    return code & 0xFF == sqlite3.SQLITE_FULL or code in NO_ROOM
 
 
 # -- requests from outside ---------------------------------------------------------------------------------------------
