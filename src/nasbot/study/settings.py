@@ -87,7 +87,8 @@ def check_same(stored: Mapping[str, Json], given: Mapping[str, Json]) -> None:
     more = len(differences) - SHOWN_DIFFERENCES
     shown += f"\n  and {more} more" if more > 0 else ""
     raise StudyError(
-        f"the study was begun with other settings:\n{shown}\nresume it with its own, or begin another under a new name"
+        f"the study was begun with other settings:\n{shown}\nresume it with its own, or fork it: a new study that "
+        "begins with its completed trials (fork=NAME, --fork NAME)"
     )
 
 

@@ -33,6 +33,7 @@ from nasbot.storage import Answer, MemoryStorage, Request, Run, RunState, Sqlite
 from nasbot.study.budget import Budget
 from nasbot.study.deciding import DecidingTime
 from nasbot.study.farewell import THE_SAME_CALL, farewell
+from nasbot.study.forking import FORK, Fork, fork_of, missing_from
 from nasbot.study.loop import Loop, OnChange
 from nasbot.study.places import study_path
 from nasbot.study.requests import RETRY, changed_trial
@@ -44,7 +45,7 @@ from nasbot.trial import History, Outcome, Point, Scored, Trial, TrialState
 
 AnyEffect = TypeVar("AnyEffect", Effect, Effects)
 
-NOT_PROPOSED = (POOL, RETRY)
+NOT_PROPOSED = (POOL, RETRY, FORK)
 VOID = "void: the run it was meant for had ended"
 
 
@@ -201,6 +202,7 @@ class Study(StudyView):
 
     ``pool`` is evaluated first (default: the searcher's own); ``context`` names whatever else must not change between
     runs (the data, the recipe). All of these are stored at the beginning; a resume with others raises StudyError.
+    ``taken_over`` are completed trials of another study that a new one begins with (``open`` with ``fork`` finds them).
     """
 
     def __init__(
@@ -212,6 +214,7 @@ class Study(StudyView):
         direction: str = Direction.MAXIMISE,
         pool: Sequence[Architecture] | None = None,
         context: Mapping[str, Json] | None = None,
+        taken_over: Sequence[Trial] = (),
     ) -> None:
         first = tuple(searcher.initial_pool() if pool is None else pool)
         self.n_pool = len(first)
@@ -221,9 +224,9 @@ class Study(StudyView):
         )
         stored = storage.settings()
         if stored is None:
-            storage.create(
-                given, [Trial(number=n, arch=arch, notes={"searcher": POOL}) for n, arch in enumerate(first)]
-            )
+            new = enumerate(missing_from(taken_over, first), start=len(taken_over))
+            pool_trials = [Trial(number=n, arch=arch, notes={"searcher": POOL}) for n, arch in new]
+            storage.create(given, [*taken_over, *pool_trials])
         else:
             check_same(stored, given)
         super().__init__(storage, searcher)
@@ -235,11 +238,20 @@ class Study(StudyView):
         self._requeue_all(interrupted=True)
 
     @classmethod
-    def open(cls, where: str | Path, searcher: Searcher, **options: Unpack[StudyOptions]) -> Study:
-        """The study of this name (a file in the studies' folder) or file: begun if it is new, resumed otherwise."""
-        storage = SqliteStorage(study_path(where), vocabulary=searcher.space.vocabulary)
+    def open(
+        cls, where: str | Path, searcher: Searcher, *, fork: str | Path | None = None, **options: Unpack[StudyOptions]
+    ) -> Study:
+        """The study of this name (a file in the studies' folder) or file: begun if it is new, resumed otherwise.
+
+        With ``fork``, the name of another study: that one is begun, with these settings and with the completed trials
+        of ``where`` that are still valid under them, or resumed if it is there already. ``where`` is only read.
+        """
+        path = study_path(where if fork is None else fork)
+        is_fork = fork is not None and not path.exists()
+        taken_over = _forked(where, searcher, options).trials if is_fork else ()
+        storage = SqliteStorage(path, vocabulary=searcher.space.vocabulary)
         try:
-            return cls(storage, searcher, **options)
+            return cls(storage, searcher, taken_over=taken_over, **options)
         except BaseException:
             storage.close()
             raise
@@ -492,6 +504,17 @@ class Study(StudyView):
 
     def _on_study_clock(self, at: float) -> float:
         return self._seconds_before + at - self._origin
+
+
+def _forked(where: str | Path, searcher: Searcher, options: StudyOptions) -> Fork:
+    with StudyView.read(where, vocabulary=searcher.space.vocabulary) as old:
+        return fork_of(
+            old,
+            searcher.space,
+            direction=Direction.of(options.get("direction", Direction.MAXIMISE)),
+            context=options.get("context") or {},
+            source=str(where),
+        )
 
 
 def _ending(error: BaseException) -> str:
