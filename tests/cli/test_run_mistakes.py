@@ -119,6 +119,13 @@ MISTAKES = [
     (("no_pictures",), DATA, "no images"),
     (("one_kind",), DATA, "the only class is 'cat'"),
     (("sizes",), DATA, "bring all images to one size"),
+    # where
+    ((*GOOD, "--executor", "cloud"), USAGE, "--executor: expected one of auto, here, local, ray, got 'cloud'"),
+    ((*GOOD, "--address", "head:1"), USAGE, "--address: only a Ray cluster has it"),
+    ((*GOOD, "--gpus-per-trial", "1"), USAGE, "--gpus-per-trial: only a Ray cluster has it"),
+    ((*GOOD, "--executor", "ray", "--cpus-per-trial", "-1"), USAGE, "--cpus-per-trial: expected a number >= 0"),
+    ((*GOOD, "--executor", "here", "--memory-per-trial", "2G"), USAGE, "--memory-per-trial: networks that are trained"),
+    ((*GOOD, "--memory-per-trial", "much"), USAGE, "such as 500M or 2G, got 'much'"),
     # what to predict
     (("good.csv",), DATA, "which column is to be predicted"),
     (("good.csv", "--target", "prize"), DATA, "did you mean 'price'"),

@@ -1,8 +1,11 @@
 """A real Ray cluster on this machine: a head, a second node, and the second one lost in the middle of a study."""
 
+import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -130,6 +133,17 @@ def test_training_on_the_cluster_takes_its_data_along_and_brings_weights_back(cl
     executor.close()
     assert all(isinstance(end.outcome, Scored) for end in ends), ends
     assert sorted(path.name for path in weights.iterdir()) == ["trial-0.safetensors", "trial-1.safetensors"]
+
+
+def test_nasbot_run_on_the_cluster(cluster, tmp_path):
+    command = [str(Path(sys.executable).with_name("nasbot")), "run", "wine", "--budget", "4 trials", "--json"]
+    options = ["--seconds-per-trial", "1", "--executor", "ray", "--address", cluster.address]
+    done = subprocess.run([*command, *options], env=cluster.environment, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert record["completed"] == 4
+    weights = list((tmp_path / "studies/wine.files/weights").glob("*.safetensors"))
+    assert [path.name for path in weights] == [f"trial-{record['best_trial']}.safetensors"]
 
 
 def ancestors(pid: int) -> list[int]:

@@ -17,6 +17,7 @@ from nasbot.errors import FileError, OptionError
 if TYPE_CHECKING:
     from nasbot.architecture import Architecture
     from nasbot.searching import FoundStudy, Search
+    from nasbot.searching.place import Place
     from nasbot.training.data import Dataset
 
 BEST_NETWORK, BEST_DRAWING = "best.json", "best.svg"
@@ -55,6 +56,13 @@ def run(
         str | None, typer.Option(metavar="MODEL.py:BUILD", help="Begin with the PyTorch model that BUILD() returns.")
     ] = None,
     folder: Annotated[str | None, typer.Option(metavar="DIR", help="Where the paper's named sets are.")] = None,
+    memory_per_trial: Annotated[
+        str | None, typer.Option(metavar="BYTES", help="Most memory for training one network: 500M, 2G.")
+    ] = None,
+    executor: Annotated[str, typer.Option(help="Where networks are trained: auto, here, local or ray.")] = "auto",
+    address: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Of the Ray cluster.")] = None,
+    cpus_per_trial: Annotated[float, typer.Option(metavar="N", help="On the Ray cluster.")] = 1,
+    gpus_per_trial: Annotated[float, typer.Option(metavar="N", help="On the Ray cluster.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Search for the network that learns your data best.
@@ -63,6 +71,7 @@ def run(
     """
     shares = parsed_split(split)
     _check_budget(budget)
+    place = _place(executor, memory_per_trial, address, cpus_per_trial, gpus_per_trial)
     options: dict[str, Any] = {"task": task, "seed": seed, "split": shares, "drop": tuple(drop or ())}
     prepared = data_named(data, target, folder, options)
     from nasbot.searching import plan_search
@@ -77,6 +86,7 @@ def run(
         searcher=searcher,
         start_from=() if start_from is None else (traced(start_from, prepared),),
         seconds=seconds_per_trial,
+        place=place,
     )
     study = searched(planned)
     shown = kept_best(study, planned)
@@ -237,6 +247,16 @@ def _announce(planned: Search) -> None:
         f"study: {planned.path} ({'goes on' if planned.is_resumed else 'new'})",
     ]
     print(one_line_each("\n".join(lines)), file=sys.stderr, flush=True)
+
+
+def _place(kind: str, memory: str | None, address: str | None, cpus: float, gpus: float) -> Place:
+    from nasbot.searching.place import Place, parsed_bytes
+
+    bytes_each = None if memory is None else parsed_bytes(memory)
+    try:
+        return Place(kind, bytes_each, address, cpus, gpus)
+    except OptionError as error:  # as the person has typed it
+        raise OptionError(f"--{str(error).replace('_per_trial:', '-per-trial:')}") from None
 
 
 def _check_budget(text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,8 @@ from nasbot._rng import checked_seed
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
 from nasbot.errors import OptionError, StudyError
-from nasbot.execution import Executor, Limits, LocalExecutor, SerialExecutor
 from nasbot.searching.found import DATA, WEIGHTS, FoundStudy, Temporary, files_of
+from nasbot.searching.place import Place
 from nasbot.searching.plan import Plan, pool_for, seconds_per_trial, space_for
 from nasbot.storage import MemoryStorage, SqliteStorage, Storage
 from nasbot.study import Budget, Direction, Study, StudyView, study_path
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 AUTOMATIC = "…"  # a name made from the data
 MAX_WORKERS = 256
 FAILURES_IN_A_ROW = 10
-# A trial ends itself when its time is up. One that does not (a hang, a single step that takes for ever) is ended.
-HARD_FACTOR, HARD_EXTRA = 3.0, 120.0
-PRELOADED = ("torch", "torch._dynamo", "nasbot.training.objective")
 SEARCHERS = {"nasbot": "NASBOT", "random": "RAND", "evolution": "EA", "treebo": "TreeBO"}  # and what studies call them
 
 
@@ -49,6 +46,8 @@ class Search:
     seed: int
     path: Path | None  # of the study; None keeps nothing
     is_resumed: bool
+    place: Place = field(default_factory=Place)
+    takes_all: bool = False  # of a cluster: the number of workers was not given
 
     def run(self, *, on_change: OnChange | None = None) -> FoundStudy:
         """Search until the budget is spent; whatever ends it, what was evaluated is recorded."""
@@ -101,7 +100,7 @@ class Search:
                 on_change(trial)
 
         overtime = None if self.budget.seconds is None else self.plan.seconds_per_trial + 1.0
-        executor = self._executor()
+        executor = self.place.executor(self.workers, self.plan.seconds_per_trial, all_slots=self.takes_all)
         try:
             study.optimise(
                 objective,
@@ -113,13 +112,6 @@ class Search:
             )
         finally:
             executor.close()
-
-    def _executor(self) -> Executor:
-        """Processes for several workers; one works here, which needs no start and shares the data as it is."""
-        if self.workers == 1:
-            return SerialExecutor()
-        limits = Limits(seconds=HARD_FACTOR * self.plan.seconds_per_trial + HARD_EXTRA)
-        return LocalExecutor(self.workers, limits=limits, threads=1, preload=PRELOADED)
 
 
 def search(
@@ -134,6 +126,7 @@ def search(
     searcher: str = "nasbot",
     start_from: Sequence[Architecture] = (),
     seconds_per_trial: float | None = None,
+    place: Place | str = "auto",
     on_change: OnChange | None = None,
     **data_options: Any,
 ) -> FoundStudy:
@@ -143,7 +136,8 @@ def search(
     tensors, images), or ``X`` is a Dataset; further options (``task``, ``split``, ``drop``, …) are handed on to it.
     ``budget`` is time ("10m", "1h30m") or trials (50), in all: the study is kept under ``name``, made from the data
     unless given, and the same call goes on with it (None keeps nothing). ``workers`` trains so many networks at a time,
-    one per core, at most two, by default. ``start_from`` are networks to begin with, beside the initial pool.
+    one per core, at most two, by default. ``start_from`` are networks to begin with, beside the initial pool. ``place``
+    says where they are trained: in processes ("local"), here ("here"), or a ``Place`` for more, a Ray cluster say.
 
         study = nasbot.search(X, y, budget="10m")
         study.best.draw("best.svg")
@@ -168,6 +162,7 @@ def search(
         searcher=searcher,
         start_from=start_from,
         seconds=seconds_per_trial,
+        place=place,
     )
     return planned.run(on_change=on_change)
 
@@ -183,6 +178,7 @@ def plan_search(
     searcher: str = "nasbot",
     start_from: Sequence[Architecture] = (),
     seconds: float | None = None,
+    place: Place | str = "auto",
 ) -> Search:
     """Everything about a search that can be known before it runs; raises what is wrong with it."""
     from nasbot.training.recipes import recipe_of
@@ -191,6 +187,7 @@ def plan_search(
     checked_seed(seed)
     if seconds is not None and not 0 < seconds < float("inf"):
         raise OptionError(f"seconds_per_trial: expected a number above 0, got {seconds}")
+    where = place if isinstance(place, Place) else Place(place)
     chosen = recipe_of(recipe)
     path = None if name is None else study_path(default_name(data, seed) if name == AUTOMATIC else name)
     stored = _stored(path)
@@ -208,7 +205,18 @@ def plan_search(
     pool = pool_for(space, first=start_from)
     plan = Plan(space, pool, per_trial)
     return Search(
-        data, plan, _searcher(searcher, plan), chosen, recipe, total, n, seed, path, is_resumed=stored is not None
+        data,
+        plan,
+        _searcher(searcher, plan),
+        chosen,
+        recipe,
+        total,
+        n,
+        seed,
+        path,
+        is_resumed=stored is not None,
+        place=where,
+        takes_all=workers is None,
     )
 
 
