@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--out", metavar="FILE", type=Path, help="write the raw numbers here, as JSON")
     parser.add_argument("--repetitions", type=int, default=5)
     options = parser.parse_args()
-    from benchmarks import deciding, otmann, startup, training
+    from benchmarks import deciding, otmann, plots, startup, training
 
     load = os.getloadavg()[0]
     print(
@@ -37,7 +37,8 @@ def main() -> int:
     decided, deciding_bars = deciding.run(options.repetitions)
     steps, training_bars = training.run(options.repetitions)
     workers, worker_bars = training.run_workers()
-    bars += more_bars + deciding_bars + training_bars + worker_bars
+    pictures, plot_bars = plots.run(options.repetitions)
+    bars += more_bars + deciding_bars + training_bars + worker_bars + plot_bars
     print(*bars, sep="\n")
     missed, stopped = [bar for bar in bars if not bar.passed], [bar for bar in bars if not bar.through_gate]
     print(f"\n{len(bars) - len(missed)} of {len(bars)} bars met, {len(stopped)} figures below their gate")
@@ -49,6 +50,7 @@ def main() -> int:
             "deciding": decided,
             "training": steps,
             "workers": workers,
+            "plots": pictures,
         }
         options.out.write_text(json.dumps(raw, indent=1) + "\n")
     return 1 if stopped else 0

@@ -3,8 +3,10 @@
 docs/images/pools    the twenty networks of the initial pools
 docs/images/random   five random networks of 30 to 60 layers
 docs/images          the README's picture, and a matching of two pool networks
+docs/images/study    every plot of one study, whose trials docs/make_study.py has kept
 """
 
+import json
 import sys
 from pathlib import Path
 
@@ -12,7 +14,10 @@ import numpy as np
 
 from nasbot.architecture import Architecture, Layer, initial_pool
 from nasbot.report.matching import draw_matching
+from nasbot.report.plots import PLOTS, PlotOptions, plot
+from nasbot.report.snapshot import Snapshot
 from nasbot.testing.networks import random_architecture
+from nasbot.trial import Failed, History, Point, Scored, Trial
 
 IMAGES = Path(__file__).parent / "images"
 RANDOM = (
@@ -46,9 +51,61 @@ def layer(text: str) -> Layer:
     return Layer(label, *map(int, units))
 
 
+def study_trial(number: int, record: dict) -> Trial:
+    """A trial as docs/make_study.py kept it."""
+    scored = Scored(record["value"]) if "value" in record else Failed(record["cause"], record["message"])
+    return Trial(
+        number=number,
+        arch=Architecture.from_dict(record["network"]),
+        notes=record["notes"],
+        proposed_after=record["after"],
+        attempts=1,
+        started=record["started"],
+        finished=record["finished"],
+        rank=record["rank"],
+        outcome=scored,
+        curve=tuple(Point(*point) for point in record["curve"]),
+    )
+
+
+def other_study(record: dict, settings: dict) -> Snapshot:
+    """Another search of the same space, of which only values and times are kept; its networks are never looked at."""
+    network = initial_pool("cnn")[0]
+    trials = [
+        Trial(
+            number=n,
+            arch=network,
+            started=0.0,
+            finished=finished,
+            rank=n,
+            outcome=Failed("nan") if value is None else Scored(value),
+        )
+        for n, (value, finished) in enumerate(record["finished"])
+    ]
+    same = record["searcher"] == settings["searcher"]["name"]
+    searcher = settings["searcher"] if same else {"name": record["searcher"]}
+    return Snapshot(History(tuple(trials)), settings=settings | {"seed": record["seed"], "searcher": searcher})
+
+
+def kept_study() -> tuple[Snapshot, tuple[Snapshot, ...]]:
+    """The study of the gallery, and those that it is compared with."""
+    kept = json.loads((IMAGES / "study" / "study.json").read_text())
+    settings = kept["shown"]["settings"]
+    history = History(tuple(study_trial(n, record) for n, record in enumerate(kept["shown"]["trials"])))
+    others = tuple(other_study(record, settings) for record in kept["others"])
+    return Snapshot(history, name="demo", settings=settings), others
+
+
+def draw_study(folder: Path) -> list[Path]:
+    """Every plot there is, of one study."""
+    shown, others = kept_study()
+    options = PlotOptions(against=others)
+    return [plot(shown, name, folder / f"{name}.svg", options=options) for name in PLOTS]
+
+
 def draw_all(folder: Path) -> list[Path]:
     """Write every picture below a folder; returns their paths."""
-    for name in ("pools", "random"):
+    for name in ("pools", "random", "study"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     paths = []
     for short, kind in (("mlp", "mlp-reg"), ("cnn", "cnn")):
@@ -62,7 +119,7 @@ def draw_all(folder: Path) -> list[Path]:
     paths.append(draw_matching(b, c, folder / "readme.svg", structural_weight=0.5, preset="figure", names=names))
     pool = initial_pool("cnn")
     paths.append(draw_matching(pool[0], pool[5], folder / "matching.svg", names=("cnn pool 0", "cnn pool 5")))
-    return paths
+    return paths + draw_study(folder / "study")
 
 
 if __name__ == "__main__":

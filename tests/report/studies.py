@@ -1,10 +1,7 @@
 """Small histories made by hand, whose every series can be worked out on paper."""
 
-import numpy as np
-
+from benchmarks.plots import study
 from nasbot.architecture import initial_pool
-from nasbot.architecture.space import SearchSpace
-from nasbot.evolution import MutationOperator
 from nasbot.report.snapshot import Snapshot
 from nasbot.study.settings import Direction
 from nasbot.trial import Cancelled, Failed, FailureCause, History, Point, Scored, Trial
@@ -96,67 +93,6 @@ ALL_FAILED = History((failed(0, "oom", rank=0), failed(1, "nan", rank=1, message
 EXTREMES = {"no trials": EMPTY, "one waits": WAITING, "one value": ONE, "failures only": ALL_FAILED}
 
 
-def grown(n, kind="mlp-reg", seed=0):
+def grown(n, kind="mlp-reg"):
     """``n`` trials whose networks descend from the pool, with values, times and predictions; no search is run."""
-    rng = np.random.default_rng(seed)
-    pool = initial_pool(kind)
-    operator = MutationOperator(SearchSpace(kind))
-    networks, parents, steps, seen = (
-        list(pool[:n]),
-        [None] * min(n, 10),
-        [()] * min(n, 10),
-        {a.fingerprint for a in pool},
-    )
-    while len(networks) < n:
-        parent = int(rng.integers(max(0, len(networks) - 40), len(networks)))
-        made = operator(networks[parent], rng=rng)
-        if made.arch.fingerprint not in seen:
-            seen.add(made.arch.fingerprint)
-            networks.append(made.arch)
-            parents.append(parent)
-            steps.append(made.steps)
-    trials = []
-    clock = [0.0] * 4
-    for number, arch in enumerate(networks):
-        worker = int(np.argmin(clock))
-        start = clock[worker]
-        clock[worker] = start + float(rng.uniform(20, 60))
-        value = len(arch.layers) / 10 + len(arch.edges) / 20 + float(rng.normal(0, 0.1))
-        notes = {"searcher": "pool"}
-        if parents[number] is not None:
-            middle = value + float(rng.normal(0, 0.2))
-            notes = {
-                "searcher": "NASBOT",
-                "mean": 0.5,
-                "sd": 0.4,
-                "predicted": {"median": middle, "lower": middle - 0.3, "upper": middle + 0.3},
-                "utility": -2 - number / n + float(rng.normal(0, 0.2)),
-                "utility_by_phase": {"evolution": -4.0, "climbing": -3.0},
-                "deciding": float(rng.uniform(0.2, 1.0)),
-                "seconds": {"distances": 0.1, "fitting": 0.05, "maximising": 0.05},
-                "parents": [parents[number]],
-                "modifiers": [step.modifier for step in steps[number]],
-                "changes": [str(step) for step in steps[number]],
-            }
-        is_failed = number % 12 == 11
-        outcome = Failed(FailureCause.OOM, "too large") if is_failed else Scored(value)
-        curve = tuple(Point(s, value - 0.7**s) for s in range(1, 11)) if not is_failed else ()
-        trials.append((clock[worker], number, arch, notes, start, outcome, curve))
-    ranks = {number: rank for rank, (_, number, *_) in enumerate(sorted(trials, key=lambda entry: entry[:2]))}
-    return History(
-        tuple(
-            Trial(
-                number=number,
-                arch=arch,
-                notes=notes,
-                proposed_after=min(ranks[number], max(0, number - 4)),
-                attempts=1,
-                started=start,
-                finished=end,
-                rank=ranks[number],
-                outcome=outcome,
-                curve=curve,
-            )
-            for end, number, arch, notes, start, outcome, curve in trials
-        )
-    )
+    return study(n, kind).history

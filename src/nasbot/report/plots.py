@@ -88,13 +88,13 @@ Draw = Callable[[Any, "Axes"], None]
 
 @dataclass(frozen=True)
 class AxesPlot:
-    """A plot on one or more axes side by side, all from one series."""
+    """A plot on one or more axes, all from one series."""
 
     summary: str
     series: Callable[[Snapshot, PlotOptions], Any]
     panels: Callable[[PlotOptions], tuple[Draw, ...]]
     size: tuple[float, float] = (7.2, 4.0)  # inches
-    widths: tuple[float, ...] = (1.0,)
+    mosaic: str = "A"  # where panels A, B, … stand: rows apart by semicolons, the wider the oftener named
 
     def figure(self, snapshot: Snapshot, options: PlotOptions) -> Figure:
         """The plot as a matplotlib Figure of its own."""
@@ -104,10 +104,9 @@ class AxesPlot:
         found = self.series(snapshot, options)
         with matplotlib.rc_context(RC):
             made = Figure(figsize=self.size, facecolor="white", layout="constrained")
-            widths = [1.0] if found.message else list(self.widths)  # a message is said once
-            axes = made.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0]
-            for ax, draw in zip(axes, self.panels(options), strict=False):
-                draw(found, ax)
+            axes = made.subplot_mosaic("A" if found.message else self.mosaic)  # a message is said once
+            for letter, draw in zip(sorted(axes), self.panels(options), strict=False):
+                draw(found, axes[letter])
             if snapshot.name:
                 made.suptitle(snapshot.name[:80], x=0.995, ha="right", fontsize=SMALL_SIZE, color=FAINT)
         return made
@@ -279,8 +278,8 @@ PLOTS: Mapping[str, AxesPlot | ScenePlot] = {
         "was the surrogate right: predictions, coverage, density",
         _of(series.surrogate),
         _on(plot_forecasts, plot_coverage, plot_log_density),
-        (12.0, 4.0),
-        (1.15, 1.0, 1.0),
+        (10.0, 5.4),
+        "AAAABBB;AAAACCC",
     ),
     "acquisition": AxesPlot("what the networks promised", _of(series.acquisition), _on(plot_acquisition)),
     "layers": AxesPlot(
@@ -293,8 +292,8 @@ PLOTS: Mapping[str, AxesPlot | ScenePlot] = {
         "seconds of deciding and of training",
         _of(series.time_split),
         _on(plot_time_by_trial, plot_time_totals),
-        (10.5, 3.8),
-        (1.5, 1.0),
+        (9.0, 3.6),
+        "AAABB",
     ),
 }
 

@@ -66,7 +66,12 @@ def plot_forecasts(found: series.SurrogateHealth, ax: Axes) -> None:
     ax.set_ylim(min(low, lowest), max(high, highest))
     correlation = found.rank_correlation
     known = "" if math.isnan(correlation) else f"rank correlation {short(correlation, 2)}"
-    remark(ax, known, f"{n_beyond} beyond the axis" if n_beyond else "", "bars: 90 % intervals, red where missed")
+    remark(
+        ax,
+        known,
+        f"{n_beyond} beyond the axis" if n_beyond else "",
+        f"bars: {percent(found.level)} intervals, red where missed",
+    )
 
 
 def plot_coverage(found: series.SurrogateHealth, ax: Axes) -> None:

@@ -29,7 +29,8 @@ TITLE_SIZE, TEXT_SIZE, SMALL_SIZE = 11.0, 9.0, 8.0
 OUTLYING = 4.0  # values worse than the middle by so many times the spread of the better ones lie beyond the axis
 
 RC: Any = {  # names that matplotlib's stubs spell out one by one
-    "font.family": "DejaVu Sans",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "Helvetica"],  # the first is what text is measured in
     "font.size": TEXT_SIZE,
     "text.color": INK,
     "text.parse_math": False,  # a name may contain dollars
