@@ -5,13 +5,13 @@ from itertools import pairwise
 
 import pytest
 
-from nasbot.architecture import Layer
+from nasbot.architecture import Architecture, Layer
 from nasbot.architecture.blocks import chain
 from nasbot.architecture.resources import resources
 from nasbot.errors import OptionError, RefusedError
 from nasbot.training.estimates import check_affordable, estimate
 from nasbot.training.loop import step_size
-from nasbot.training.recipes import FAST, PAPER, Settings, recipe_of
+from nasbot.training.recipes import FAST, PAPER, Settings, depth, recipe_of
 
 
 def test_the_papers_protocol():
@@ -43,12 +43,11 @@ def test_the_fast_recipe_rises_and_falls():
 @pytest.mark.parametrize(
     ("n_samples", "flops", "batch", "steps"),
     [
-        (100_000, 1e6, 256, 1500),  # many samples: the most steps
-        (26_000, 1e6, 256, 1500),
+        (100_000, 1e6, 256, 3000),  # many samples: the most steps
         (1_000, 1e6, 125, 320),  # 40 epochs of 8 batches
         (100, 1e6, 16, 300),  # few samples: small batches, and no fewer steps than this
         (10, 1e6, 10, 300),
-        (100_000, 4e9, 256, 500),  # a large network: as many as its share of work allows
+        (100_000, 1.2e9, 256, 500),  # a large network: as many as its share of work allows
         (100_000, 1e12, 256, 150),  # and never fewer than half the fewest
     ],
 )
@@ -95,6 +94,19 @@ def test_recipes_by_name():
         recipe_of("slow")
 
 
+def test_deep_networks_take_smaller_steps():
+    wide = Architecture(
+        "mlp-reg",
+        [Layer("ip"), Layer("relu", 8), Layer("tanh", 8), Layer("relu", 8), Layer("linear"), Layer("op")],
+        [(0, 1), (0, 2), (2, 3), (0, 3), (1, 4), (3, 4), (4, 5)],
+    )
+    pooled = chain("cnn", [Layer("conv3", 8), Layer("max-pool"), Layer("res3", 8), Layer("fc", 8)])
+    assert (depth(wide), depth(pooled), depth(chain("mlp-reg", [Layer("relu", 8)] * 12))) == (2, 3, 12)
+    factors = [FAST.vectors.depth_factor(chain("mlp-reg", [Layer("relu", 8)] * n)) for n in (1, 3, 6, 12)]
+    assert factors == pytest.approx([1, 1, 0.5, 0.25])
+    assert FAST.images.depth_factor(pooled) == PAPER.vectors.depth_factor(wide) == 1.0
+
+
 # -- estimates ---------------------------------------------------------------------------------------------------------
 
 ARCH = chain("mlp-reg", [Layer("relu", 1000), Layer("relu", 1000)])
@@ -110,7 +122,7 @@ def test_estimates_are_those_of_the_graph():
     assert found.parameters == needs.parameters == 10 * 1000 + 1000 + 1000 * 1000 + 1000 + 1000 + 1
     assert found.flops_per_step == 3 * 256 * needs.flops
     assert found.memory_bytes == needs.memory_bytes(256)
-    assert found.steps == round(2e12 / found.flops_per_step)
+    assert found.steps == round(6e11 / found.flops_per_step)
     assert 1 < found.seconds < 1000
     assert expected(Settings(batch_size=64)).memory_bytes < found.memory_bytes
 

@@ -152,6 +152,7 @@ class _Course:
             _on(self.device, data.train), settings.batches(len(data.train)), rng=stream(seed, 0, Role.BATCHES)
         )
         self.interval = settings.interval(n_steps)
+        self.depth_factor = settings.depth_factor(network.arch)
         self.take_step = stepper(network, settings, settings.batches(len(data.train)))
         self.step = 0
         self.curve: list[Point] = []
@@ -183,7 +184,8 @@ class _Course:
                     return
 
     def _take(self, x: Tensor, y: Tensor, progress: float) -> None:
-        loss = self.take_step(x, y, step_size(self.settings, self.step, self.n_steps, progress))
+        size = self.depth_factor * step_size(self.settings, self.step, self.n_steps, progress)
+        loss = self.take_step(x, y, size)
         self.step += 1
         if not loss < TOO_HIGH:  # a NaN is not
             raise DivergedError(

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from nasbot._typing import Json
+from nasbot.architecture import Architecture, Role
 from nasbot.errors import OptionError
 
 OPTIMISERS = ("adamw", "sgd")
@@ -23,10 +24,13 @@ class Settings:
     """One way to train. The comments say what each is; None switches it off."""
 
     optimiser: str = "adamw"  # or "sgd"
-    step_size: float = 3e-3
+    step_size: float = 2e-2
     # adamw: the step size of a layer's weights is that of layers with this many inputs, times it over the layer's own
     # number of inputs: a step then moves a layer's sums equally however wide the network is. None: the same for all.
     reference_width: int | None = 64
+    # The step size is also that of networks with this many layers one behind the other, and less for deeper ones in
+    # proportion: what a step changes at the output adds up over the layers. None: the same for all.
+    reference_depth: int | None = 3
     momentum: float = 0.0  # sgd
     weight_decay: float = 1e-4  # adamw: taken off each weight directly; sgd: added to the gradient
     schedule: str = "cosine"  # from the step size to 0; "constant"; "steps": a tenth of it after each of ``drops``
@@ -38,8 +42,8 @@ class Settings:
     n_steps: int | None = None  # None: by the four below
     epochs: float = 40.0
     min_steps: int = 300
-    max_steps: int = 1500
-    work: float | None = 2e12  # floating-point operations in all; larger networks are trained for fewer steps
+    max_steps: int = 3000
+    work: float | None = 6e11  # floating-point operations in all; larger networks are trained for fewer steps
     check_every: int | None = None  # steps between looks at the validation part; None: ``n_checks`` of them
     n_checks: int = 15
     patience: int | None = 5  # looks without a better one, after which training ends
@@ -69,6 +73,12 @@ class Settings:
         """The size of a batch where there are this many samples to learn from."""
         return max(1, min(self.batch_size, max(n_samples // self.min_batches, min(n_samples, SMALLEST_BATCH))))
 
+    def depth_factor(self, arch: Architecture) -> float:
+        """What the step size is multiplied by for this network."""
+        if self.reference_depth is None:
+            return 1.0
+        return min(1.0, self.reference_depth / max(1, depth(arch)))
+
     def steps(self, n_samples: int, flops_per_step: float) -> int:
         """How many steps are taken with this many samples to learn from."""
         if self.n_steps is not None:
@@ -84,10 +94,21 @@ class Settings:
         return min(n_steps, self.check_every or max(1, n_steps // self.n_checks))
 
 
+def depth(arch: Architecture) -> int:
+    """The most layers with weights that stand one behind the other, decision layers not counted."""
+    lengths = [0] * len(arch.layers)
+    for u, layer in enumerate(arch.layers[1:], start=1):
+        label = arch.vocabulary.by_name[layer.label]
+        weighs = label.role is Role.PROCESSING and (label.takes_units or label.kernel_size is not None)
+        lengths[u] = max(lengths[p] for p in arch.parents[u]) + weighs
+    return lengths[-1]
+
+
 SMALLEST_BATCH = 16
 _POSITIVE = (
     "step_size",
     "reference_width",
+    "reference_depth",
     "batch_size",
     "min_batches",
     "n_steps",
@@ -133,7 +154,16 @@ class Recipe:
 FAST = Recipe(
     "fast",
     Settings(),
-    Settings(step_size=3e-3, batch_size=64, epochs=15.0, min_steps=200, max_steps=1500, work=2e13, weight_decay=5e-4),
+    # Batch normalisation makes up for depth.
+    Settings(
+        reference_depth=None,
+        batch_size=64,
+        epochs=15.0,
+        min_steps=200,
+        max_steps=1500,
+        work=2e12,
+        weight_decay=5e-4,
+    ),
 )
 
 # App. C.2. A step size of 1e-5 presumes a loss summed over the batch: with the mean nothing is learned in 20,000 steps
@@ -143,6 +173,7 @@ _NO_LIMITS: Mapping[str, Any] = {
     "optimiser": "sgd",
     "warm_up": 0.0,
     "reference_width": None,
+    "reference_depth": None,
     "min_batches": 1,
     "patience": None,
     "work": None,
