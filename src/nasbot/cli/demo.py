@@ -32,5 +32,4 @@ def demo(
     study = searched(planned)
     record = kept_best(study, planned)
     print_result(study, planned, record)
-    if "drawing" in record:
-        print(f"Open {one_line(record['drawing'])} in a browser to see the best network.")
+    print(f"Open {one_line(str(study.report()))} in a browser: the whole search on one page.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nasbot._typing import Json
-from nasbot.errors import FileError, StudyError
+from nasbot.errors import FileError, OptionError, StudyError
 from nasbot.storage import SqliteStorage, Storage
 from nasbot.study import StudyView, study_path
 from nasbot.study.budget import parse_seconds
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from nasbot.training.data import Dataset, Preprocessing
 
 DATA, WEIGHTS = "data", "weights"
+FILES = ".files"
 
 
 class Temporary:
@@ -144,6 +145,17 @@ class FoundStudy(StudyView):
             raise StudyError("no trial is completed yet, so there is nothing to measure")
         return metrics_of(self.history.best)
 
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the study as one HTML page with plots and every network, and return where: beside it unless told."""
+        from nasbot.report.page import report_html, write_report
+        from nasbot.report.snapshot import Snapshot
+
+        name = self.files.name.removesuffix(FILES)
+        if path is None and self._keep is not None:
+            raise OptionError("report: the study keeps nothing, so there is no place beside it; say where to write")
+        html = report_html(Snapshot.of(self, name=name), file=name)
+        return write_report(html, self.files.with_name(f"{name}-report.html") if path is None else path)
+
     def summary(self) -> str:
         """A few lines for people: the data, the trials, the best network and what was measured of it."""
         from nasbot.searching.summary import summary_of
@@ -160,4 +172,4 @@ def metrics_of(trial: Trial) -> Mapping[str, Json]:
 
 def files_of(path: Path) -> Path:
     """The folder beside a study's file with its data and weights."""
-    return path.with_name(f"{path.name.removesuffix(path.suffix)}.files")
+    return path.with_name(f"{path.name.removesuffix(path.suffix)}{FILES}")
