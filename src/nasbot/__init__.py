@@ -51,6 +51,7 @@ from nasbot.otmann import (
 )
 
 if TYPE_CHECKING:
+    from nasbot.estimators import NASBOTClassifier, NASBOTRegressor
     from nasbot.execution import Interrupted, Limits, LocalExecutor, RayExecutor
     from nasbot.gp import BeliefOptions, GraphGP
     from nasbot.report.callbacks import Callbacks, Follower, OnBest
@@ -80,6 +81,7 @@ _LATER = {
     **dict.fromkeys(("NASBOT", "EvolutionSearch", "RandomSearch", "TreeBO"), "nasbot.searchers"),
     **dict.fromkeys(("FoundStudy", "FoundTrial", "search"), "nasbot.searching"),
     **dict.fromkeys(("Budget", "Study", "StudyView", "maximise", "minimise"), "nasbot.study"),
+    **dict.fromkeys(("NASBOTClassifier", "NASBOTRegressor"), "nasbot.estimators"),
     "export": "nasbot.training.export",
     "load_model": "nasbot.training.model_file",
     **dict.fromkeys(("Trained", "train"), "nasbot.training.loop"),
@@ -128,6 +130,8 @@ __all__ = [
     "MLflowLog",
     "MassRules",
     "Matching",
+    "NASBOTClassifier",
+    "NASBOTRegressor",
     "NasbotError",
     "OnBest",
     "OptionError",

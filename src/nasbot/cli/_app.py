@@ -12,6 +12,7 @@ from nasbot.cli.demo import demo
 from nasbot.cli.distance import distance
 from nasbot.cli.draw import draw
 from nasbot.cli.explain import explain
+from nasbot.cli.export import export
 from nasbot.cli.listing import list_studies
 from nasbot.cli.plot import plot
 from nasbot.cli.pool import pool
@@ -36,7 +37,7 @@ app = typer.Typer(
 for command in (run, demo, distance, draw, check, pool, explain, what_if, plot):
     app.command()(command)
 app.command("list")(list_studies)
-for about_a_study in (status, show, report, serve, pause, resume, stop, cancel, retry, repair):
+for about_a_study in (status, show, export, report, serve, pause, resume, stop, cancel, retry, repair):
     app.command()(about_a_study)
 
 

@@ -156,6 +156,23 @@ class FoundStudy(StudyView):
         html = report_html(Snapshot.of(self, name=name), file=name)
         return write_report(html, self.files.with_name(f"{name}-report.html") if path is None else path)
 
+    def export(
+        self,
+        path: str | Path,
+        *,
+        to: str | None = None,
+        retrain: bool = False,
+        seed: int = 0,
+        overwrite: bool = False,
+    ) -> tuple[Path, ...]:
+        """Write the best network for use elsewhere: as code, ONNX, safetensors or JSON; see ``nasbot.export``.
+
+        With the weights it was scored with, or with ``retrain`` trained anew without the search's limit on time.
+        """
+        from nasbot.searching.taking import export_best
+
+        return export_best(self, path, to=to, retrain=retrain, seed=seed, overwrite=overwrite)
+
     def summary(self) -> str:
         """A few lines for people: the data, the trials, the best network and what was measured of it."""
         from nasbot.searching.summary import summary_of

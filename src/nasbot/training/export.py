@@ -17,6 +17,7 @@ import torch
 
 from nasbot._rng import Role, stream
 from nasbot._typing import Json
+from nasbot.architecture import Architecture
 from nasbot.architecture.codec import to_json
 from nasbot.errors import ExportError, FileError, OptionError
 from nasbot.training.export_code import code_of, renamed_weights
@@ -30,24 +31,33 @@ ROWS = 16  # to compare on
 
 
 def export(
-    model: Model | Network, path: str | Path, *, to: str | None = None, title: str = "", overwrite: bool = False
+    model: Model | Network | Architecture,
+    path: str | Path,
+    *,
+    to: str | None = None,
+    title: str = "",
+    overwrite: bool = False,
 ) -> tuple[Path, ...]:
     """Write a trained network for use elsewhere, and return the files written.
 
     ``to`` is "code" (one Python file that imports only torch, and its weights beside it), "onnx", "safetensors"
     (weights and all that is needed to build the network again; ``nasbot.load_model`` reads it) or "json" (the layer
-    graph alone); where it is None the ending of ``path`` says it. A path without that ending gets it.
+    graph alone, all that can be written of an Architecture); where it is None the ending of ``path`` says it. A path
+    without that ending gets it.
 
     What is written is read back and must give the network's own outputs. FileError where a file is there already
     (``overwrite`` replaces it) or cannot be written, ExportError where it would not agree; nothing is left behind then.
     """
-    model = model if isinstance(model, Model) else Model(model)
     target = _target(Path(path), to)
+    if target.suffix == ENDINGS["json"] or isinstance(model, Architecture):
+        return _graph_placed(model, target, overwrite=overwrite)
+    model = model if isinstance(model, Model) else Model(model)
     title = title or f"A network of {len(model.network.arch.layers)} layers, found by nasbot."
     was_training = model.network.training
     model.network.eval()
     try:
-        return _placed(target, _writers(model, target, title), model.network, overwrite=overwrite)
+        network = model.network
+        return _placed(target, _writers(model, target, title), lambda path: _check(path, network), overwrite=overwrite)
     finally:
         model.network.train(was_training)
 
@@ -76,9 +86,15 @@ def _writers(model: Model, target: Path, title: str) -> dict[Path, Callable[[], 
             {} if model.preprocessing is None else {"preprocessing": model.preprocessing.to_dict()}
         )
         return {target: lambda: onnx_of(network, metadata=metadata)}
-    if target.suffix == ".safetensors":
-        return {target: model.to_bytes}
-    return {target: lambda: to_json(network.arch).encode()}
+    return {target: model.to_bytes}
+
+
+def _graph_placed(model: Model | Network | Architecture, target: Path, *, overwrite: bool) -> tuple[Path, ...]:
+    if target.suffix != ENDINGS["json"]:
+        raise OptionError(f"to: an Architecture has no weights, so it is written as json only, not to {target.name}")
+    network = model.network if isinstance(model, Model) else model
+    arch = network if isinstance(network, Architecture) else network.arch
+    return _placed(target, {target: lambda: to_json(arch).encode()}, lambda _: None, overwrite=overwrite)
 
 
 def _plain_safetensors(network: Network) -> bytes:
@@ -88,7 +104,7 @@ def _plain_safetensors(network: Network) -> bytes:
 
 
 def _placed(
-    target: Path, writers: Mapping[Path, Callable[[], bytes]], network: Network, *, overwrite: bool
+    target: Path, writers: Mapping[Path, Callable[[], bytes]], check: Callable[[Path], None], *, overwrite: bool
 ) -> tuple[Path, ...]:
     for path in writers:
         if path.exists() and not overwrite:
@@ -98,7 +114,7 @@ def _placed(
         folder = Path(tempfile.mkdtemp(prefix=".nasbot-export-", dir=target.parent))
         for path, content in writers.items():
             (folder / path.name).write_bytes(content())
-        _check(folder / target.name, network)
+        check(folder / target.name)
         for path in writers:
             (folder / path.name).replace(path)
     except OSError as error:
@@ -115,13 +131,10 @@ def _placed(
 
 
 def _check(path: Path, network: Network) -> None:
-    reader = READERS.get(path.suffix)
-    if reader is None:
-        return  # a layer graph has no outputs
     x = stream(0, 0, Role.WEIGHTS).standard_normal((ROWS, *network.input_shape)).astype(np.float32)
     with torch.no_grad():
         ours = network(torch.from_numpy(x)).numpy()
-    theirs = reader(path, x)
+    theirs = READERS[path.suffix](path, x)
     scale = max(1.0, float(np.abs(ours).max()))
     difference = float(np.abs(ours - theirs).max()) / scale
     if not difference <= TOLERANCE:

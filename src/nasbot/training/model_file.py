@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor
 
 from nasbot._typing import Json
@@ -34,7 +34,7 @@ class Model:
     details: Mapping[str, Json] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
-        """The file's content; ``load_model`` reads it back exactly."""
+        """The file's content; ``model_from`` and ``load_model`` read it back exactly."""
         network = self.network
         record = {
             "format": FORMAT,
@@ -53,24 +53,33 @@ def state_of(network: Network) -> dict[str, Tensor]:
 
 
 def load_model(path: str | Path) -> Model:
-    """What ``to_bytes`` wrote. FileError where it cannot be read, StorageError where it is something else."""
+    """What ``Model.to_bytes`` gave. FileError where it cannot be read, StorageError where it is something else."""
     try:
-        with safe_open(str(path), framework="pt") as file:
-            metadata = file.metadata() or {}
-            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # it is no mapping
+        data = Path(path).read_bytes()
     except (OSError, ValueError) as error:
         raise FileError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    except SafetensorError as error:
-        raise StorageError(f"{path}: not a safetensors file: {str(error)[:120]}") from None
-    text = metadata.get("nasbot", "")
-    if not text or len(text) > MAX_METADATA:
-        raise StorageError(f"{path}: not a model that nasbot saved: it says nothing about a network")
     try:
-        return _model(json.loads(text), state)
+        return model_from(data)
     except StorageError as error:
         raise StorageError(f"{path}: {error}") from None
+
+
+def model_from(data: bytes) -> Model:
+    """The model of a file's content; StorageError where it is something else."""
+    try:
+        state = load(data)
+    except (SafetensorError, ValueError) as error:
+        raise StorageError(f"not a safetensors file: {str(error)[:120]}") from None
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])  # the line above has checked that it is JSON
+    text = header.get("__metadata__", {}).get("nasbot", "")
+    if not text or len(text) > MAX_METADATA:
+        raise StorageError("not a model that nasbot saved: it says nothing about a network")
+    try:
+        return _model(json.loads(text), state)
+    except StorageError:
+        raise
     except (NasbotError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise StorageError(f"{path}: not a model that nasbot saved: {str(error)[:200]}") from None
+        raise StorageError(f"not a model that nasbot saved: {str(error)[:200]}") from None
 
 
 def with_weights(network: Network, state: Mapping[str, Tensor]) -> Network:

@@ -1,0 +1,58 @@
+"""``nasbot export``: the best network of a study, to use elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nasbot.cli._options import Json, Study
+from nasbot.cli._output import print_json
+from nasbot.errors import StudyError
+
+FORMS = "code, onnx, safetensors or json"
+
+
+def export(
+    study: Study,
+    to: Annotated[str, typer.Option(metavar="FORM", help=f"{FORMS}.", show_default=False)],
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Where to; by default the study's name, here.", show_default=False),
+    ] = None,
+    retrain: Annotated[
+        bool, typer.Option("--retrain", help="Train the network once more, without the search's limit on time.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of --retrain.")] = 0,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Write the best network of a study for use elsewhere.
+
+    code: one Python file that needs only torch, and its weights. onnx: for onnxruntime and others. safetensors:
+    weights, graph and preprocessing, for nasbot.load_model. json: the layer graph alone, of any study. All but json are
+    checked: what was written must give the network's own outputs.
+    """
+    files = _exported(study, to, out, retrain=retrain, seed=seed, overwrite=overwrite)
+    if as_json:
+        print_json({"form": to, "files": [str(path) for path in files]})
+    else:
+        print("\n".join(f"wrote {path}" for path in files))
+
+
+def _exported(study: str, to: str, out: str | None, *, retrain: bool, seed: int, overwrite: bool) -> tuple[Path, ...]:
+    from nasbot.searching import FoundStudy
+    from nasbot.searching.taking import file_name
+    from nasbot.study import StudyView, study_path
+
+    path = out or file_name(study_path(study))
+    if to == "json":  # a study of any objective has networks; only one on data has weights
+        from nasbot.training.export import export as export_model
+
+        with StudyView.read(study) as view:
+            if view.best is None:
+                raise StudyError("no trial is completed yet, so there is no network to take away")
+            return export_model(view.best.arch, path, to=to, overwrite=overwrite)
+    with FoundStudy.open(study) as found:
+        return found.export(path, to=to, retrain=retrain, seed=seed, overwrite=overwrite)

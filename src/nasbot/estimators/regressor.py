@@ -1,0 +1,59 @@
+"""A search for a network that predicts numbers."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_array, check_consistent_length
+
+from nasbot.estimators.base import SearchEstimator
+
+
+class NASBOTRegressor(RegressorMixin, SearchEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Predict one or several numbers with the best network of a search.
+
+    Parameters
+    ----------
+    budget : trials, or time ("10m", "1h30m"), that the search may spend. The first ten trials or so are a fixed pool.
+    study : name or file to keep the search under, so that ``fit`` on the same data goes on with it; None keeps nothing.
+    workers : how many networks are trained at a time, each in a process of its own where there are several.
+    searcher : "nasbot", "random", "evolution" or "treebo".
+    recipe : how networks are trained, "fast" or "paper".
+    steps : how many steps each training takes; None leaves it to the recipe.
+    seconds_per_trial : how long a training may take; None follows from the budget.
+    start_from : networks to evaluate first: Architectures, or PyTorch models.
+    validation_fraction : the share of rows that networks are compared by; the others they learn from.
+    retrain : whether the best network is trained once more, without the limit on time, when the search is over.
+    random_state : a whole number makes everything repeatable.
+
+    Attributes
+    ----------
+    architecture_ : the best network as a layer graph. network_ : the same as a trained ``torch.nn.Module``.
+    loss_ : its validation loss, of the standardised target. losses_ : those of all trials. n_trials_ : how many ended.
+    """
+
+    _task: ClassVar[str] = "regression"
+    _takes_images: ClassVar[bool] = False
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Search for the network that predicts y, of shape (n,) or (n, outputs), from the rows of X."""
+        inputs = self._inputs(X, reset=True)
+        if y is None:
+            raise ValueError("This NASBOTRegressor estimator requires y to be passed, but the target y is None")
+        target = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
+        check_consistent_length(inputs, target)
+        self._search(inputs, target)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Numbers in the units of the target: (n,), or (n, outputs) where there are several."""
+        outputs = self._outputs(X)
+        return np.asarray(self._model.preprocessing.restored(outputs))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

@@ -1,0 +1,145 @@
+"""``nasbot export``: the best recorded network in every form, retrained on request, and what can be wrong."""
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nasbot
+from nasbot import Architecture, Layer, RandomSearch, SearchSpace, Study
+from nasbot.architecture.blocks import chain
+from nasbot.searching import FoundStudy, search
+from nasbot.searching.taking import file_name
+from tests.training.test_export import imports_of, loaded
+
+SMALL = [chain("mlp-reg", [Layer("relu", 16)]), chain("mlp-reg", [Layer("tanh", 8), Layer("elu", 8)])]
+
+
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(10, 3, (80, 3))
+    return X, X[:, 0] * 2 + X[:, 1]
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """A folder with a study of two small networks."""
+    folder = tmp_path_factory.mktemp("searched")
+    X, y = data()
+    search(X, y, budget=2, workers=1, name=folder / "my-study.sqlite", start_from=SMALL, task="regression").close()
+    return folder / "my-study.sqlite"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_best_recorded_network_in_every_form(searched, run, elsewhere):
+    X, _ = data()
+    with FoundStudy.open(searched) as study:
+        expected = study.best.predict(X)
+        arch = study.best.arch
+    result = run("export", str(searched), "--to", "code")
+    assert (result.code, result.err) == (0, "")
+    assert result.out == "wrote my_study.py\nwrote my_study.safetensors\n"
+    assert imports_of(elsewhere / "my_study.py") == {"torch"}
+    module = loaded(elsewhere / "my_study.py")
+    assert "validation loss" in module.__doc__
+    np.testing.assert_allclose(module.predict(module.load(), X)[:, 0].numpy(), expected, rtol=1e-5)
+
+    assert run("export", str(searched), "--to", "onnx").code == 0
+    result = run("export", str(searched), "--to", "safetensors", "--out", "whole", "--json")
+    assert result.record == {"form": "safetensors", "files": ["whole.safetensors"]}
+    model = nasbot.load_model("whole.safetensors")
+    assert model.network.arch == arch
+    assert model.details["retrained"] is False
+    assert run("export", str(searched), "--to", "json", "--out", "graph.json").code == 0
+    assert Architecture.load("graph.json") == arch
+
+
+def test_retrained_on_request(searched, run):
+    assert run("export", str(searched), "--to", "safetensors", "--out", "anew", "--retrain", "--seed", "3").code == 0
+    assert run("export", str(searched), "--to", "safetensors", "--out", "asis").code == 0
+    anew, as_it_is = nasbot.load_model("anew.safetensors"), nasbot.load_model("asis.safetensors")
+    assert anew.details["retrained"] is True
+    assert anew.network.arch == as_it_is.network.arch
+    weights = [next(model.network.parameters()).detach().numpy() for model in (anew, as_it_is)]
+    assert np.abs(weights[0] - weights[1]).max() > 0
+
+
+def test_a_study_of_another_objective_gives_its_graph_and_nothing_else(run, elsewhere):
+    with Study.open(elsewhere / "own.sqlite", RandomSearch(space=SearchSpace("mlp-reg")), seed=0) as study:
+        best = study.ask()
+        study.tell(best, 1.0)
+    assert run("export", str(elsewhere / "own.sqlite"), "--to", "json").code == 0
+    assert Architecture.load("own.json") == best.arch
+    result = run("export", str(elsewhere / "own.sqlite"), "--to", "code")
+    assert result.code == 3
+    assert "data and weights of a search on data" in result.err
+
+
+def test_weights_that_are_gone_can_be_made_again(searched, run, elsewhere):
+    import shutil
+
+    shutil.copy(searched, elsewhere / "copy.sqlite")
+    shutil.copytree(searched.with_name("my-study.files") / "data", elsewhere / "copy.files" / "data")
+    result = run("export", str(elsewhere / "copy.sqlite"), "--to", "code")
+    assert result.code == 3
+    assert result.err.count("\n") == 1
+    assert "--retrain" in result.err
+    assert run("export", str(elsewhere / "copy.sqlite"), "--to", "code", "--retrain").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--to", "pickle"), 2, "expected code, onnx, safetensors, json, got 'pickle'"),
+        ((), 2, "--to"),
+        (("--to", "code", "--out", "missing/net.py"), 3, "No such file or directory"),
+        (("--to", "code", "--out", "there.py"), 3, "is there already"),
+        (("--to", "onnx", "--out", "/proc/net.onnx"), 3, "cannot write /proc/net.onnx"),
+    ],
+    ids=str,
+)
+def test_mistakes_are_one_line_each(arguments, code, message, searched, run, elsewhere):
+    (elsewhere / "there.py").write_text("mine")
+    result = run("export", str(searched), *arguments)
+    assert (result.code, result.out) == (code, "")
+    assert message in result.err
+    assert result.err.count("\n") == 1
+    assert (elsewhere / "there.py").read_text() == "mine"
+
+
+def test_no_such_study_and_none_completed(run, elsewhere):
+    assert run("export", "nothing", "--to", "code").code == 3
+    Study.open(elsewhere / "new.sqlite", RandomSearch(space=SearchSpace("mlp-reg")), seed=0).close()
+    result = run("export", str(elsewhere / "new.sqlite"), "--to", "json")
+    assert (result.code, "no trial is completed" in result.err) == (8, True)
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(searched, run, elsewhere, monkeypatch):
+    def full(self, data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    result = run("export", str(searched), "--to", "code")
+    assert (result.code, result.out) == (3, "")
+    assert "No space left on device" in result.err
+    assert not list(elsewhere.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("study", "name"), [("my-study.sqlite", "my_study"), ("3d.sqlite", "network_3d"), ("größe.sqlite", "gr__e")]
+)
+def test_names_that_python_can_import(study, name):
+    assert file_name(Path(study)) == name
+
+
+def test_json_output_is_one_value(searched, run):
+    record = json.loads(run("export", str(searched), "--to", "code", "--json").out)
+    assert record == {"form": "code", "files": ["my_study.py", "my_study.safetensors"]}

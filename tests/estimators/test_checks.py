@@ -1,0 +1,18 @@
+"""scikit-learn's own checks of manners, on both estimators with budgets of one small network."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from nasbot import Layer
+from nasbot.architecture.blocks import chain
+from nasbot.estimators import NASBOTClassifier, NASBOTRegressor
+
+TINY = {"budget": 1, "steps": 150, "validation_fraction": 0.25}
+REGRESSOR = NASBOTRegressor(start_from=[chain("mlp-reg", [Layer("relu", 16)])], **TINY)
+CLASSIFIER = NASBOTClassifier(start_from=[chain("mlp-class", [Layer("relu", 16)])], **TINY)
+
+# None is deselected: where one must be, expected_failed_checks takes its name and the reason.
+
+
+@parametrize_with_checks([REGRESSOR, CLASSIFIER])
+def test_manners(estimator, check):
+    check(estimator)
