@@ -26,6 +26,7 @@ MIN_PACE = 1.0  # seconds between two readings
 MAX_PACE = 30.0
 SHARE = 50  # of the time that readings may take, the inverse
 SETTLED_SECONDS = 2.0  # a file changed so recently may change again within the same time stamp
+REOPEN_SECONDS = 300.0
 NO_STUDY = "there is no study in this file yet"
 
 
@@ -58,7 +59,7 @@ class WatchedStudy:
         self.seen = Seen(secrets.token_hex(8), 0, Snapshot(History(), name=name))
         self._storage: SqliteStorage | None = None
         self._signature: tuple[object, ...] = ()
-        self._read_at = -MAX_PACE
+        self._read_at = self._opened_at = -MAX_PACE
         self._is_settled = False
         self._lock = Lock()
 
@@ -86,7 +87,11 @@ class WatchedStudy:
         if self._storage is None or signature[0] != (self._signature or signature)[0]:  # another file of this name
             self.close()
             self._storage = SqliteStorage(self.path, read_only=True)
+            self._opened_at = time.monotonic()
         status = status_of(self._storage)
+        if status.run is None and time.monotonic() - self._opened_at > REOPEN_SECONDS:
+            self.close()  # a file of the first version knows no runs; a driver may have migrated it since
+            return self._looked()
         is_changed = signature != self._signature or not self._is_settled
         if is_changed and time.monotonic() - self._read_at >= self.pace:
             return self._read(signature, status)
@@ -108,8 +113,6 @@ class WatchedStudy:
         self._is_settled = time.time() - newest > SETTLED_SECONDS
         if before.records:  # the first reading takes every trial apart, later ones those that changed
             self.pace = min(MAX_PACE, max(MIN_PACE, SHARE * (time.thread_time() - begun)))
-        if status.run is None and before.snapshot.history:  # of the first version, perhaps being migrated by a driver
-            self.close()
         return seen
 
     def _with_records(self, before: Seen, snapshot: Snapshot, status: StudyStatus) -> Seen:
