@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -63,6 +65,7 @@ def run(
     address: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Of the Ray cluster.")] = None,
     cpus_per_trial: Annotated[float, typer.Option(metavar="N", help="On the Ray cluster.")] = 1,
     gpus_per_trial: Annotated[float, typer.Option(metavar="N", help="On the Ray cluster.")] = 0,
+    serve: Annotated[bool, typer.Option("--serve", help="Show the search as a live page while it runs.")] = False,
     as_json: Json = False,
 ) -> None:
     """Search for the network that learns your data best.
@@ -88,7 +91,8 @@ def run(
         seconds=seconds_per_trial,
         place=place,
     )
-    study = searched(planned)
+    with _page(planned) if serve else nullcontext():
+        study = searched(planned)
     shown = kept_best(study, planned)
     if as_json:
         print_json(shown)
@@ -247,6 +251,20 @@ def _announce(planned: Search) -> None:
         f"study: {planned.path} ({'goes on' if planned.is_resumed else 'new'})",
     ]
     print(one_line_each("\n".join(lines)), file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _page(planned: Search) -> Iterator[None]:
+    """The live page, for as long as the search runs."""
+    try:
+        from nasbot.web.beside import served_beside
+    except ModuleNotFoundError as missing:
+        raise OptionError(f"--serve needs {missing.name}: install nasbot with its extra, nasbot[web]") from None
+    if planned.path is None:
+        raise OptionError("--serve: expected a study with a name, whose file the page can read")
+    with served_beside(planned.path) as address:
+        print(f"page: {address}", file=sys.stderr, flush=True)
+        yield
 
 
 def _place(kind: str, memory: str | None, address: str | None, cpus: float, gpus: float) -> Place:
