@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -21,6 +22,7 @@ from typing import Any
 from benchmarks.runs import ROOT, Record, RunFile, revision
 from experiments.protocol import Protocol, Run
 
+SECONDS_BETWEEN_LOOKS = 0.5
 PACKAGES = ("nasbot", "numpy", "scipy", "scikit-learn", "torch", "optuna")
 
 
@@ -94,13 +96,26 @@ def _each(protocol: Protocol, do: Do, runs: list[Run], places: Places, processes
         for run in runs:
             yield record_of(protocol, do, run, places)
         return
-    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+    pool = ProcessPoolExecutor(
+        processes, mp_context=get_context("spawn"), initializer=_leave_with, initargs=(os.getpid(),)
+    )
     try:
         begun = [pool.submit(record_of, protocol, do, run, places) for run in runs]
         for ended in as_completed(begun):  # whichever it is: what is done is recorded at once
             yield ended.result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _leave_with(driver: int) -> None:
+    """End this process soon after its driver has ended, however that happened: a kill leaves nothing behind."""
+
+    def watch() -> None:
+        while os.getppid() == driver:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def record_of(protocol: Protocol, do: Do, run: Run, places: Places) -> Record:

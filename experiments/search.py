@@ -17,6 +17,7 @@ from experiments.datasets import prepared
 from experiments.flat import FlatRandom, FlatSpace, OptunaSearch
 from experiments.networks import Anatomy, scaled_pool
 from experiments.protocol import Protocol, Run
+from experiments.ranks import spearman
 from experiments.records import Places
 from experiments.rivals import ACTIVATIONS, ScikitMLP, boosted, refitted
 from experiments.training import recipe_from, retrained
@@ -30,8 +31,7 @@ from nasbot.training.data import Dataset
 from nasbot.training.objective import TrainingObjective
 from nasbot.trial import Failed, History, Trial
 
-PAPER_METHODS = ("RAND", "EA", "TreeBO", "NASBOT")
-FLAT = FlatSpace()
+FEWEST_FOR_BELIEF = 5
 SCIKIT = "scikit-learn MLP"
 BOOSTING = "gradient boosting"
 
@@ -119,8 +119,29 @@ def _outcome(study: Study, protocol: Protocol) -> dict[str, Any]:
         "deciding": round(deciding.total / max(1, deciding.n_proposals), 4),
         "training": round(float(np.mean(spent)), 3) if spent else 0.0,
         "proposed": _shares(proposed),
+        "belief": _belief(counted),
+        "pool_best": _pool_best(study, counted),
         "best": _described(_best(counted)),
     }
+
+
+def _belief(counted: list[Trial]) -> dict[str, float | None]:
+    """Whether the searcher knew what it proposed: predicted means against values, in the order of ranks.
+
+    Where a search does badly, this tells a belief that is wrong from a space that has nothing better.
+    """
+    pairs = [(t.notes["mean"], t.value) for t in counted if isinstance(t.notes.get("mean"), float)]
+    if len(pairs) < FEWEST_FOR_BELIEF:
+        return {"n": len(pairs), "rank_correlation": None}
+    predicted, true = np.array(pairs, dtype=np.float64).T
+    rho = spearman(predicted, true)
+    return {"n": len(pairs), "rank_correlation": round(rho, 4) if np.isfinite(rho) else None}
+
+
+def _pool_best(study: Study, counted: list[Trial]) -> float | None:
+    """The lowest value among the networks that every method begins with."""
+    first = [study.outward(t.value or 0.0) for t in counted if t.notes.get("searcher") == POOL]
+    return float(f"{min(first):.6g}") if first else None
 
 
 def _best(counted: list[Trial]) -> Trial | None:
@@ -173,6 +194,8 @@ def _yardstick(protocol: Protocol, run: Run, folder: Path) -> dict[str, Any]:
         "deciding": 0.0,
         "training": round(found["seconds"], 3),
         "proposed": _shares([]),
+        "belief": _belief([]),
+        "pool_best": None,
         "best": None,
         "retrained": [{"valid": found["valid"], "test": found["test"], "seconds": round(found["seconds"], 2)}],
     }

@@ -24,6 +24,7 @@ PAPER: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "cifar10": {"RAND": (0.1342, 0.002), "EA": (0.1411, 0.002), "TreeBO": (0.1533, 0.004), "NASBOT": (0.1209, 0.003)},
 }
 PAPER_DECIDING = {"NASBOT": 46.13, "RAND": 26.43, "EA": 0.19, "TreeBO": 7.83}  # seconds
+PAPER_METHODS = ("NASBOT", "RAND", "EA", "TreeBO")
 OURS = "NASBOT"
 POINTS = 200
 
@@ -121,6 +122,19 @@ def deciding_table(results: Sequence[Results], methods: Sequence[str]) -> str:
             theirs = PAPER_DECIDING.get(method)
             rows.append((method, f"{means[0]:.3f}", "–" if theirs is None else f"{theirs:g}", f"{means[1]:.2f}"))
     return table(("method", "seconds to decide", "in the paper", "seconds to train a network"), rows)
+
+
+def belief_table(results: Sequence[Results], datasets: Sequence[str]) -> str:
+    """How well NASBOT foresaw the values of its own proposals, and how much it gained over the pool."""
+    rows = []
+    for dataset in datasets:
+        records = [r for r in usable(where(results, dataset=dataset, method=OURS)) if r["result"]["pool_best"]]
+        known = [r["result"]["belief"]["rank_correlation"] for r in records]
+        known = [rho for rho in known if rho is not None]
+        if records:
+            gains = [1.0 - validation(record) / record["result"]["pool_best"] for record in records]
+            rows.append((dataset, mean_and_error(known, 2), f"{np.mean(gains):.1%}"))
+    return table(("data", "NASBOT: predicted against true, rank correlation (runs)", "gain over the pool's best"), rows)
 
 
 class Standing(NamedTuple):

@@ -7,6 +7,8 @@ from experiments.datasets import PAPER_SIZES, prepare
 from experiments.experiment import Body, Experiment, Results
 from experiments.records import Places
 from experiments.search_pages import (
+    PAPER_METHODS,
+    belief_table,
     deciding_table,
     draw,
     in_words,
@@ -15,7 +17,6 @@ from experiments.search_pages import (
     standings,
 )
 
-PAPER_METHODS = ("NASBOT", "RAND", "EA", "TreeBO")
 SMALL = (
     "Trainings here are seconds long and the paper's took 10 to 40 minutes, networks are smaller, and the recipe is "
     "another, so errors are not comparable with the paper's number by number; the order of the methods is."
@@ -32,6 +33,7 @@ def _write_paper(results: Results, places: Places, *, name: str, y: str) -> Body
         draw([results], datasets, PAPER_METHODS, places, name, y=y),
         score_table([results], datasets, PAPER_METHODS, paper=True),
         deciding_table([results], PAPER_METHODS),
+        belief_table([results], datasets),
     ]
     found = standings([results], datasets, PAPER_METHODS)
     words = in_words(found) or "There is no data set yet on which NASBOT and another method both ran."

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from experiments.datasets import prepare, prepared
 from experiments.experiment import Body, Experiment, Results
@@ -16,6 +15,7 @@ from experiments.figures import panels, save
 from experiments.markdown import table
 from experiments.networks import Relative, random_family
 from experiments.protocol import Protocol, Run
+from experiments.ranks import spearman
 from experiments.records import Places
 from experiments.search import space_and_pool
 from experiments.training import recipe_from
@@ -104,16 +104,6 @@ def correlation(pairs: Pairs, *, resamples: int = RESAMPLES, seed: int = 0) -> C
         drawn.append(spearman(pairs.distance[i, j][different], pairs.difference[i, j][different]))
     low, high = np.nanquantile(drawn, ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
     return Correlation(rho, float(low), float(high))
-
-
-def spearman(x: Floats, y: Floats) -> float:
-    """Spearman's rank correlation; NaN where one side does not vary."""
-    if len(x) < 2:
-        return float("nan")
-    a, b = rankdata(x), rankdata(y)
-    a, b = a - a.mean(), b - b.mean()
-    scale = float(np.sqrt((a @ a) * (b @ b)))
-    return float(a @ b) / scale if scale > 0 else float("nan")
 
 
 def correlations(results: Results) -> dict[tuple[str, str], tuple[int, Correlation]]:

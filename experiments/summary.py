@@ -11,10 +11,9 @@ from experiments.experiment import Results
 from experiments.fcnet import against as fcnet_against
 from experiments.markdown import GENERATED, table
 from experiments.nasbench201 import against as nasbench_against
-from experiments.search_pages import PAPER_DECIDING, standings
+from experiments.search_pages import PAPER_DECIDING, PAPER_METHODS, standings
 from experiments.smoothness import correlations
 
-PAPER_METHODS = ("NASBOT", "RAND", "EA", "TreeBO")
 NOT_RUN = "not run"
 UNDECIDED = "not decided"
 FEWEST_SEARCHES = 3  # seeds of a search for a verdict from means and standard errors

@@ -15,9 +15,10 @@ from experiments.fcnet import ACTIVATIONS, SPACE, WIDTHS, network_of, read_table
 from experiments.figures import step_curve
 from experiments.networks import Anatomy, random_family, scaled_pool
 from experiments.protocol import Protocol
+from experiments.ranks import spearman
 from experiments.records import Places
 from experiments.search_pages import curves, in_words, standings
-from experiments.smoothness import Pairs, correlation, spearman
+from experiments.smoothness import Pairs, correlation
 from nasbot.architecture import Architecture, Layer, SearchSpace, initial_pool
 from nasbot.otmann import Otmann
 

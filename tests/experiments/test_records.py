@@ -117,6 +117,48 @@ def test_a_kill_costs_the_run_under_way(tmp_path: Path, places: Places):
     assert run_all(PROTOCOL, places) == 1
 
 
+WORKERS = """
+import os, time
+from pathlib import Path
+from experiments.protocol import Protocol
+from experiments.records import Places, run_missing
+
+def do(protocol, run, places):
+    Path({here!r}, f"worker-{{os.getpid()}}").touch()
+    time.sleep(600)
+
+if __name__ == "__main__":
+    here = Path({here!r})
+    run_missing(Protocol("squares", {{}}, {{"seed": [0, 1]}}, 0.0), do,
+                Places(here / "out", here / "work", here / "data"), processes=2, say=print)
+"""
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is such a process that has not ended; one that nobody has asked after yet counts as ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_workers_end_with_their_driver(tmp_path: Path):
+    script = tmp_path / "script.py"
+    script.write_text(WORKERS.format(here=str(tmp_path)))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")])}
+    process = subprocess.Popen([sys.executable, str(script)], env=environment)
+    until = time.monotonic() + 240
+    while len(list(tmp_path.glob("worker-*"))) < 2 and time.monotonic() < until and process.poll() is None:
+        time.sleep(0.05)
+    workers = [int(path.name.partition("-")[2]) for path in tmp_path.glob("worker-*")]
+    process.kill()
+    process.wait()
+    assert len(workers) == 2
+    while any(map(is_running, workers)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(map(is_running, workers))
+
+
 def test_lines_are_plain_json(places: Places):
     run_all(PROTOCOL, places)
     for line in places.records("squares").path.read_text().splitlines():
