@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -119,6 +119,20 @@ def listing(options: argparse.Namespace, places: Places) -> None:
         say(f"{experiment.name:<18} {of:<18} about {protocol.minutes:>4.0f} minutes in all  {experiment.title}")
 
 
+def _each(chosen: Iterable[Experiment], options: argparse.Namespace, places: Places) -> NasbotError | None:
+    """Run and write each; one whose data are missing does not keep the others from it. The first error there was."""
+    first = None
+    for experiment in chosen:
+        try:
+            if not options.pages:
+                run(experiment, options, places)
+        except NasbotError as error:
+            print(f"error: {experiment.name}: {error}", file=sys.stderr)
+            first = first or error
+        write(experiment, options, places)
+    return first
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, write; the exit code is that of the error if there is one (2 for an option, 3 for a file)."""
     try:
@@ -128,14 +142,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             listing(options, places)
             return 0
         chosen = EXPERIMENTS if "all" in options.experiments else {n: EXPERIMENTS[n] for n in options.experiments}
-        for experiment in chosen.values():
-            if not options.pages:
-                run(experiment, options, places)
-            write(experiment, options, places)
+        failed = _each(chosen.values(), options, places)
         summary = places.out / "summary.md"
         everything = {name: _results(experiment, options, places) for name, experiment in EXPERIMENTS.items()}
         summary.write_text(summary_page(everything, quick=options.quick), encoding="utf-8")
         say(f"summary: {summary}")
+        if failed is not None:
+            return failed.exit_code
     except NasbotError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

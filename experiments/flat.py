@@ -16,7 +16,6 @@ import numpy as np
 import optuna
 
 from nasbot import Architecture, Layer, SearchSpace
-from nasbot._typing import Json
 from nasbot.architecture import chain
 from nasbot.errors import ExhaustedError, OptionError
 from nasbot.searchers import Proposal
@@ -72,7 +71,7 @@ class FlatRandom:
         """None: people begin with nothing."""
         return ()
 
-    def settings(self) -> Mapping[str, Json]:
+    def settings(self) -> Mapping[str, Any]:
         """Everything a proposal depends on besides space and history."""
         flat = {**vars(self.flat), "activations": list(self.flat.activations)}
         return {"searcher": self.name, "flat": flat}
@@ -102,7 +101,7 @@ class OptunaSearch(FlatRandom):
         if self.sampler not in SAMPLERS:
             raise OptionError(f"sampler: expected one of {', '.join(SAMPLERS)}, got {self.sampler!r}")
 
-    def settings(self) -> Mapping[str, Json]:
+    def settings(self) -> Mapping[str, Any]:
         """Everything a proposal depends on besides space and history."""
         return {**super().settings(), "sampler": self.sampler}
 

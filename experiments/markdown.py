@@ -80,8 +80,14 @@ def _provenance(experiment: Experiment, records: Sequence[Record]) -> str:
     lines = [f"Raw numbers: {links}, one line a run." if records else ""]
     for title, key in (("Commit", "revision"), ("Machine", "machine")):
         lines.append(_counted(title, [str(record[key]) for record in records]))
+    lines.append(_load([float(record["load"]) for record in records]))
     lines.append(_counted("Versions", [_versions(record["versions"]) for record in records]))
     return "\n".join(line for line in lines if line)
+
+
+def _load(loads: Sequence[float]) -> str:
+    """How busy the machine was; two workers alone make between 2 and 3."""
+    return f"Load of the machine when runs ended: {min(loads):.1f} to {max(loads):.1f}." if loads else ""
 
 
 def _counted(title: str, values: Sequence[str]) -> str:

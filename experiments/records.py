@@ -130,6 +130,7 @@ def record_of(protocol: Protocol, do: Do, run: Run, places: Places) -> Record:
         "revision": revision(),
         "versions": versions(),
         "machine": machine(),
+        "load": round(os.getloadavg()[0], 1),  # who else was there: it matters where the clock is the budget
         "seconds": round(time.perf_counter() - begun, 2),
         "result": dict(result),
     }

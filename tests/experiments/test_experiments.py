@@ -116,6 +116,16 @@ def test_mistakes_are_one_line(
     assert said.count("\n") == 1
 
 
+def test_missing_data_do_not_keep_other_experiments_from_running(
+    tmp_path: Path, tiny_protocols: None, capsys: pytest.CaptureFixture[str]
+):
+    folders = ["--out", str(tmp_path), "--work", str(tmp_path), "--data", str(tmp_path), "--processes", "1"]
+    assert command.main(["fcnet", "distance-map", *folders]) == 3
+    assert "error: fcnet: " in capsys.readouterr().err
+    assert "Nothing is claimed" in (tmp_path / "fcnet.md").read_text(encoding="utf-8")
+    assert "What it shows" in (tmp_path / "distance-map.md").read_text(encoding="utf-8")
+
+
 def test_every_figure_of_the_read_me_is_an_experiment():
     text = (Path(command.__file__).parent / "README.md").read_text(encoding="utf-8")
     for name in EXPERIMENTS:
