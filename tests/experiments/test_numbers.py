@@ -114,7 +114,7 @@ def record_of(method: str, seed: int, *, tested: float, values=(0.5,), times=(1.
     result = {
         "values": list(values),
         "times": list(times),
-        "retrained": [{"test": tested - 0.01}, {"test": tested + 0.01}],
+        "retrained": [{"valid": tested, "test": tested - 0.01}, {"valid": tested, "test": tested + 0.01}],
         "best": best,
         "proposed": proposed,
     }
