@@ -22,8 +22,9 @@ SMALL = (
     "another, so errors are not comparable with the paper's number by number; the order of the methods is."
 )
 NOISE = (
-    "The best validation value of a search is partly luck, and the retrained one shows how much. The data are divided once, so the standard errors are of searches and trainings, not of data. With few seeds a "
-    "difference of one standard error may be chance."
+    "The best validation value of a search is partly luck, and the retrained one shows how much. The data are divided "
+    "once, so the standard errors are of searches and trainings, not of data. With few seeds a difference of one "
+    "standard error may be chance."
 )
 
 
