@@ -273,6 +273,8 @@ def test_data_that_cannot_be_trained_on(numbers, classes):
         train(MLP, classes, SHORT)
     with pytest.raises(OptionError, match=r"network: made for inputs \(3,\) and 1 outputs, the data have \(7,\)"):
         train(build(MLP, input_shape=(3,), n_outputs=1, seed=0), numbers, SHORT)
+    with pytest.raises(OptionError, match="device: 'abacus' cannot be used here"):
+        train(MLP, numbers, SHORT, device="abacus")
     with pytest.raises(OptionError, match="seconds: expected a number > 0"):
         train(MLP, numbers, SHORT, seconds=-1)
 

@@ -1,7 +1,9 @@
 """Recipes say what they do, and refuse what cannot be meant."""
 
 import json
+from dataclasses import fields
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -85,6 +87,11 @@ def test_changes_are_checked_and_shown_in_the_name():
 def test_settings_that_cannot_be_meant(settings, message):
     with pytest.raises(OptionError, match=message):
         Settings(**settings)
+
+
+def test_the_documentation_has_every_setting():
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "training.md").read_text(encoding="utf-8")
+    assert [field.name for field in fields(Settings) if f"`{field.name}`" not in page] == []
 
 
 def test_recipes_by_name():

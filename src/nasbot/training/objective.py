@@ -57,6 +57,7 @@ class TrainingObjective:
     weights: str | Path | None = None
     seconds: float | None = None
     threads: int = field(default=1, kw_only=True)
+    device: str = field(default="cpu", kw_only=True)
 
     def __post_init__(self) -> None:
         recipe_of(self.recipe)
@@ -78,6 +79,7 @@ class TrainingObjective:
                 seed=0 if trial is None else trial.seed,
                 report=None if trial is None else trial.report,
                 seconds=self.seconds,
+                device=self.device,
             )
             if self.weights is not None:
                 number = 0 if trial is None else trial.number
