@@ -117,7 +117,7 @@ def _mlp(data: Dataset, seed: int) -> Any:
 def _wide_mlp(data: Dataset, seed: int) -> Any:
     from sklearn.neural_network import MLPRegressor
 
-    model = MLPRegressor((256, 256, 256), early_stopping=True, max_iter=100, random_state=seed)
+    model = MLPRegressor(hidden_layer_sizes=(256, 256, 256), early_stopping=True, max_iter=100, random_state=seed)
     return model.fit(data.train.X, data.train.y[:, 0])
 
 

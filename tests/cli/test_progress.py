@@ -85,6 +85,18 @@ class TestTable:
         assert "left" in text
         assert "Ctrl-C" in text
 
+    def test_a_long_description_takes_no_other_columns_room(self):
+        state = _State(Budget(trials=9), 0.0, [], "MSE", width=90)
+        notes = {"searcher": "NASBOT", "parents": [3], "changes": ["layer 7 is changed into another"] * 9}
+        made = Trial(number=7, arch=ARCHS[7], notes=notes).begun(1.0)
+        state.take(made.with_points([Point(1, -0.5), Point(2, -0.25)]).ended(Scored(-0.25), at=3.5, rank=0))
+        console = Console(file=io.StringIO(), width=90, force_terminal=False)
+        console.print(_table(state))
+        row = next(line for line in console.file.getvalue().splitlines() if "█▁" in line)
+        assert row.split()[:3] == ["7", "*", "0.25"]
+        assert "2.5 s" in row
+        assert "from 3: layer 7" in row
+
     def test_a_trial_that_waits_again_is_not_shown_as_running(self):
         state = _State(Budget(trials=9), 0.0, [], "MSE")
         running = trial(3).begun(0.0)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 BARS = "▁▂▃▄▅▆▇█"
 CURVE_WIDTH = 24
+OTHER_COLUMNS, MIN_NETWORK = CURVE_WIDTH + 40, 12  # characters beside the network's description, and of it
 LAST_SHOWN = 6
 REFRESHES = 4  # a second
 
@@ -37,7 +38,7 @@ def progress(budget: Budget, *, elapsed: float, trials: Sequence[Trial], metric:
     from rich.console import Console
 
     screen = Console(stderr=True, highlight=False, markup=False, emoji=False)
-    state = _State(budget, elapsed, trials, metric)
+    state = _State(budget, elapsed, trials, metric, width=screen.width)
     if not screen.is_terminal:
         yield _Lines(state)
         return
@@ -87,8 +88,10 @@ def described(trial: Trial) -> str:
 class _State:
     """What is known of the search at the moment; told by the driver's thread, read by the one that draws."""
 
-    def __init__(self, budget: Budget, elapsed: float, trials: Sequence[Trial], metric: str) -> None:
-        self.budget, self.metric = budget, metric
+    def __init__(
+        self, budget: Budget, elapsed: float, trials: Sequence[Trial], metric: str, *, width: int = 100
+    ) -> None:
+        self.budget, self.metric, self.width = budget, metric, width
         self.elapsed_before, self.origin = elapsed, time.monotonic()
         self.running: dict[int, Trial] = {}
         self.last: list[Trial] = []
@@ -179,11 +182,11 @@ def _table(state: _State) -> RenderableType:
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
-    table.add_column("trial", justify="right")
-    table.add_column(state.metric, justify="right")
+    table.add_column("trial", justify="right", no_wrap=True)
+    table.add_column(state.metric, justify="right", no_wrap=True)
     table.add_column("curve", width=CURVE_WIDTH, no_wrap=True)
-    table.add_column("time", justify="right")
-    table.add_column("network", overflow="ellipsis", no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("network", no_wrap=True)
     for trial in state.last:
         table.add_row(*_row(trial, state), style="dim" if isinstance(trial.outcome, Failed) else None)
     for trial in state.running.values():
@@ -213,7 +216,11 @@ def _row(trial: Trial, state: _State) -> tuple[str, str, str, str, str]:
             f"{loss_of(trial):.4g}" if isinstance(trial.outcome, Scored) else str(getattr(trial.outcome, "cause", "-"))
         )
     mark = " *" if state.best is not None and trial.number == state.best.number else ""
-    return f"{trial.number}{mark}", value, sparkline(curve), duration(max(0.0, took)), described(trial)
+    # Cut here: a column that is too wide would take the room of all the others.
+    network = described(trial)
+    room = max(MIN_NETWORK, state.width - OTHER_COLUMNS)
+    network = network if len(network) <= room else network[: room - 1] + "…"
+    return f"{trial.number}{mark}", value, sparkline(curve), duration(max(0.0, took)), network
 
 
 def screen() -> Console:
