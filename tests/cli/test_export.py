@@ -95,6 +95,18 @@ def test_weights_that_are_gone_can_be_made_again(searched, run, elsewhere):
     assert run("export", str(elsewhere / "copy.sqlite"), "--to", "code", "--retrain").code == 0
 
 
+def test_a_better_network_found_meanwhile_is_taken(searched, elsewhere, monkeypatch):
+    """A driver throws the weights of the old best away between our looking at it and our reading them."""
+    with FoundStudy.open(searched) as study:
+        true, (other,) = study.best, [t for t in study.history.completed if t.number != study.best.number]
+        answers = iter([study.found(other), true, true])
+        monkeypatch.setattr(FoundStudy, "best", property(lambda self: next(answers)))
+        study.export(elsewhere / "net.safetensors")
+    model = nasbot.load_model(elsewhere / "net.safetensors")
+    assert model.network.arch == true.arch
+    assert model.details["trial"] == true.number
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -96,7 +95,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             self.architecture_: Architecture = best.arch
             self.loss_ = float(found.best_value)
             self.n_trials_ = len(found.history.finished)
-            self.losses_ = np.array([found.outward(trial.value or math.nan) for trial in found.history.completed])
+            self.losses_ = np.array([found.outward(trial.value) for trial in found.history.completed])  # type: ignore[arg-type]  # completed trials have one
             self._model: Any = Model(network, data.preprocessing)
         finally:
             found.close()

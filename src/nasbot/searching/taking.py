@@ -23,15 +23,21 @@ def best_model(study: FoundStudy, *, retrain: bool = False, seed: int = 0) -> Mo
     """
     from nasbot.training.model_file import Model
 
-    best = study.best
-    if best is None:
-        raise StudyError("no trial is completed yet, so there is no network to take away")
     data = study.dataset
-    network: Any = best.fit(seed=seed) if retrain else _recorded(best)
+    best = _best(study)
+    network: Any = None
+    while network is None:
+        try:
+            network = best.fit(seed=seed) if retrain else best.model()
+        except FileError as error:
+            # A study that is being driven may have found a better network meanwhile, and thrown these weights away.
+            if (now := _best(study)).number == best.number:
+                raise FileError(f"{error}; retrain (--retrain) makes new ones") from None
+            best = now
     details: dict[str, Json] = {
         "data": data.name,
         "trial": best.number,
-        "loss": study.best_value,
+        "loss": None if best.value is None else study.outward(best.value),
         "retrained": retrain,
         "metrics": {} if retrain else dict(metrics_of(best)),
     }
@@ -52,7 +58,7 @@ def export_best(
 
     model = best_model(study, retrain=retrain, seed=seed)
     trials = len(study.history.completed)
-    how = "trained anew" if retrain else f"validation loss {study.best_value:.5g}"
+    how = "trained anew" if retrain else f"validation loss {model.details['loss']:.5g}"
     name, number = study.dataset.name, model.details["trial"]
     title = f"The best of {trials} networks that nasbot tried on {name}: trial {number}, {how}."
     return export(model, path, to=to, title=title, overwrite=overwrite)
@@ -64,8 +70,8 @@ def file_name(study_path: Path) -> str:
     return f"network_{name}" if name[0].isdigit() else name
 
 
-def _recorded(best: FoundTrial) -> Any:
-    try:
-        return best.model()
-    except FileError as error:
-        raise FileError(f"{error}; retrain (--retrain) makes new ones") from None
+def _best(study: FoundStudy) -> FoundTrial:
+    best = study.best
+    if best is None:
+        raise StudyError("no trial is completed yet, so there is no network to take away")
+    return best
