@@ -46,7 +46,7 @@ def test_the_best_recorded_network_in_every_form(searched, run, elsewhere):
         arch = study.best.arch
     result = run("export", str(searched), "--to", "code")
     assert (result.code, result.err) == (0, "")
-    assert result.out == "wrote my_study.py\nwrote my_study.safetensors\n"
+    assert result.out == "wrote my_study.py\nwrote my_study.weights.safetensors\n"
     assert imports_of(elsewhere / "my_study.py") == {"torch"}
     module = loaded(elsewhere / "my_study.py")
     assert "validation loss" in module.__doc__
@@ -128,7 +128,8 @@ def test_mistakes_are_one_line_each(arguments, code, message, searched, run, els
 
 
 def test_no_such_study_and_none_completed(run, elsewhere):
-    assert run("export", "nothing", "--to", "code").code == 3
+    result = run("export", "nothing", "--to", "code")
+    assert (result.code, "nothing.sqlite" in result.err) == (3, True)
     Study.open(elsewhere / "new.sqlite", RandomSearch(space=SearchSpace("mlp-reg")), seed=0).close()
     result = run("export", str(elsewhere / "new.sqlite"), "--to", "json")
     assert (result.code, "no trial is completed" in result.err) == (8, True)
@@ -154,4 +155,4 @@ def test_names_that_python_can_import(study, name):
 
 def test_json_output_is_one_value(searched, run):
     record = json.loads(run("export", str(searched), "--to", "code", "--json").out)
-    assert record == {"form": "code", "files": ["my_study.py", "my_study.safetensors"]}
+    assert record == {"form": "code", "files": ["my_study.py", "my_study.weights.safetensors"]}

@@ -198,7 +198,7 @@ def test_files_of_other_kinds_are_refused(digits, friedman, tmp_path):
 def test_an_estimator_exports_its_network(friedman, tmp_path):
     fitted = regressor(steps=5).fit(*friedman)
     code, weights = fitted.export(tmp_path / "net.py")
-    assert (code.name, weights.name) == ("net.py", "net.safetensors")
+    assert (code.name, weights.name) == ("net.py", "net.weights.safetensors")
     (graph,) = fitted.export(tmp_path / "net.json")
     assert json.loads(graph.read_text())["kind"] == "mlp-reg"
 

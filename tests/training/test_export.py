@@ -280,11 +280,11 @@ def test_files_that_hold_no_model_are_refused(content, error, tmp_path):
 
 
 def test_files_that_are_there_are_not_replaced_unless_asked(tmp_path):
-    (tmp_path / "net.safetensors").write_text("precious")
+    (tmp_path / "net.weights.safetensors").write_text("precious")
     with pytest.raises(FileError, match="is there already"):
         export(small(), tmp_path / "net.py")
-    assert (tmp_path / "net.safetensors").read_text() == "precious"
-    assert [path.name for path in tmp_path.iterdir()] == ["net.safetensors"]
+    assert (tmp_path / "net.weights.safetensors").read_text() == "precious"
+    assert [path.name for path in tmp_path.iterdir()] == ["net.weights.safetensors"]
     export(small(), tmp_path / "net.py", overwrite=True)
     assert loaded(tmp_path / "net.py").load()
 

@@ -105,7 +105,7 @@ class FoundStudy(StudyView):
         """The study of this name or file, that ``nasbot.search`` or ``nasbot run`` began."""
         path = study_path(where)
         files = files_of(path)
-        if not files.is_dir():
+        if path.exists() and not files.is_dir():  # a study that is not there is the storage's to report
             raise FileError(f"{files}: no such folder; expected the data and weights of a search on data there")
         return cls(SqliteStorage(path, read_only=True), files)
 

@@ -26,6 +26,7 @@ from nasbot.training.model_file import Model, load_model
 from nasbot.training.module import Network
 
 ENDINGS = {"code": ".py", "onnx": ".onnx", "safetensors": ".safetensors", "json": ".json"}
+WEIGHTS = ".weights.safetensors"  # beside code; what ends in .safetensors alone is a whole model
 TOLERANCE = 1e-5  # of outputs, relative to the largest of them where that is above 1
 ROWS = 16  # to compare on
 
@@ -78,7 +79,7 @@ def _writers(model: Model, target: Path, title: str) -> dict[Path, Callable[[], 
     """The content of each file, written when its turn comes."""
     network = model.network
     if target.suffix == ".py":
-        weights = target.with_suffix(".safetensors")
+        weights = target.with_suffix(WEIGHTS)
         text = code_of(network, model.preprocessing, title=title, weights=weights.name)
         return {weights: lambda: _plain_safetensors(network), target: lambda: text.encode()}
     if target.suffix == ".onnx":

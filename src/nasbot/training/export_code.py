@@ -66,7 +66,7 @@ import torch
 
 LOAD = '''
 
-def load(path=__file__.removesuffix(".py") + ".safetensors"):
+def load(path=__file__.removesuffix(".py") + ".weights.safetensors"):
     """The trained network. The file begins with the length of its header, and has its tensors in the order of names."""
     network = Network()
     state = {name: tensor for name, tensor in network.state_dict().items() if tensor.is_floating_point()}
