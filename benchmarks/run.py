@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--out", metavar="FILE", type=Path, help="write the raw numbers here, as JSON")
     parser.add_argument("--repetitions", type=int, default=5)
     options = parser.parse_args()
-    from benchmarks import deciding, otmann, plots, startup, training
+    from benchmarks import deciding, otmann, page, plots, startup, training
 
     load = os.getloadavg()[0]
     print(
@@ -38,7 +38,8 @@ def main() -> int:
     steps, training_bars = training.run(options.repetitions)
     workers, worker_bars = training.run_workers()
     pictures, plot_bars = plots.run(options.repetitions)
-    bars += more_bars + deciding_bars + training_bars + worker_bars + plot_bars
+    shown, page_bars = page.run(options.repetitions)
+    bars += more_bars + deciding_bars + training_bars + worker_bars + plot_bars + page_bars
     print(*bars, sep="\n")
     missed, stopped = [bar for bar in bars if not bar.passed], [bar for bar in bars if not bar.through_gate]
     print(f"\n{len(bars) - len(missed)} of {len(bars)} bars met, {len(stopped)} figures below their gate")
@@ -51,6 +52,7 @@ def main() -> int:
             "training": steps,
             "workers": workers,
             "plots": pictures,
+            "page": shown,
         }
         options.out.write_text(json.dumps(raw, indent=1) + "\n")
     return 1 if stopped else 0
