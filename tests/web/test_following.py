@@ -173,6 +173,11 @@ def test_a_study_that_is_not_there_yet_appears_when_it_begins(watched, tmp_path)
     with serving(file) as served:
         watched.page.goto(served.url)
         watched.wait(says("unreadable"))
+        watched.wait(says("no study"))
+        for page in ("trials", "map", "lineage", "surrogate", "compare", "about"):
+            watched.page.evaluate(f"location.hash = '#/{page}'")
+            watched.settle()
+            assert "could not be shown" not in watched.text(), page
         storage = SqliteStorage(file)
         storage.create(SETTINGS)
         storage.close()

@@ -37,6 +37,7 @@ function showStrip() {
   const causes = Object.entries(strip.causes || {});
   const budget = strip.budget ? ` of ${strip.budget}` : "";
   document.getElementById("strip").replaceChildren(...[
+    strip.problem ? stripPart("problem", strip.problem) : null,
     stripPart(`driven${budget}`, duration(strip.elapsed)),
     isNumber(strip.left) ? stripPart("time left", duration(strip.left)) : null,
     stripPart("trials", String(strip.trials ?? 0), states.length ? ` (${states.map(([state, n]) => `${n} ${state}`).join(", ")})` : ""),

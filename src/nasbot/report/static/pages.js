@@ -529,6 +529,7 @@ async function comparePage(source, args) {
 
 async function aboutPage(source) {
   const about = source.about;
+  if (!about.commands) return [el("h2", {}, "About this study"), quiet("There is no study to be read yet.")];
   return [
     section("About this study", facts([
       ["study", about.name], ["file", about.file], ["searcher", about.searcher], ["seed", String(about.seed)], ["direction", about.direction],
