@@ -10,6 +10,7 @@ from nasbot.cli.check import check
 from nasbot.cli.control import cancel, pause, resume, retry, stop
 from nasbot.cli.demo import demo
 from nasbot.cli.distance import distance
+from nasbot.cli.doctor import doctor
 from nasbot.cli.draw import draw
 from nasbot.cli.explain import explain
 from nasbot.cli.export import export
@@ -37,6 +38,7 @@ app = typer.Typer(
 for command in (run, demo, distance, draw, check, pool, explain, what_if, plot):
     app.command()(command)
 app.command("list")(list_studies)
+app.command()(doctor)
 for about_a_study in (status, show, export, report, serve, pause, resume, stop, cancel, retry, repair):
     app.command()(about_a_study)
 
