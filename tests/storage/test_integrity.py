@@ -3,6 +3,7 @@
 import shutil
 import sqlite3
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -248,3 +249,15 @@ def test_pages_give_the_rows_that_sqlite_gives(tmp_path):
         expected = {row[0]: row[1:] for row in db.execute("SELECT * FROM t")}
     db.close()
     assert {rowid: (b, float(c), d) for rowid, (b, c, d) in found.items() if rowid in expected} == expected
+
+
+def test_texts_that_are_no_utf_8_are_damage(path, tmp_path):
+    """Python's own OperationalError, which has no code of SQLite's."""
+    content = Path(path).read_bytes()
+    at = content.index("☃".encode())
+    Path(path).write_bytes(content[:at] + b"\xff\xfe\xfd" + content[at + 3 :])
+    assert any("decode" in problem for problem in examine(path).problems)
+    with pytest.raises(StorageError, match="decode"):
+        read(path)
+    report = repair(path, tmp_path / "copy.sqlite")
+    assert report.lost

@@ -39,7 +39,7 @@ from nasbot.storage._rows import (
     trial_of,
 )
 from nasbot.storage.records import Run, RunState
-from nasbot.storage.sqlite import SqliteStorage, check_file, connected, reading_mode
+from nasbot.storage.sqlite import SqliteStorage, check_file, code_of, connected, reading_mode
 from nasbot.trial import History, Point, Trial, TrialState
 
 SHOWN_PROBLEMS = 20
@@ -84,7 +84,7 @@ def examine(path: str | Path, *, vocabulary: Vocabulary | None = None) -> Examin
             n_trials = _examine_trials(db, vocabulary, problems)
             n_runs = _examine_others(db, version, problems)
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF not in DAMAGE:
+        if code_of(error) & 0xFF not in DAMAGE:
             raise FileError(f"{file}: {error}") from None
         problems.append(f"SQLite cannot read on: {error}")
     except (sqlite3.Error, OverflowError, UnicodeError) as error:

@@ -337,9 +337,14 @@ def _in_transaction(db: sqlite3.Connection, work: Callable[[sqlite3.Connection],
     return result
 
 
+def code_of(error: sqlite3.OperationalError) -> int:
+    """SQLite's code; Python itself raises this without one, for a text that is not UTF-8: damage."""
+    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT))
+
+
 def _is_full(error: sqlite3.OperationalError) -> bool:
     """No room on the disk, or within the process's limit on the size of files."""
-    code = error.sqlite_errorcode
+    code = code_of(error)
     return code & 0xFF == sqlite3.SQLITE_FULL or code in NO_ROOM
 
 
@@ -397,7 +402,8 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise FileError(f"{path}: {error}") from None
+        kind = StorageError if code_of(error) == sqlite3.SQLITE_CORRUPT else FileError
+        raise kind(f"{path}: {error}") from None
     except (sqlite3.Error, OverflowError, UnicodeError) as error:
         raise StorageError(f"{path}: {error}") from None
     except NasbotError as error:

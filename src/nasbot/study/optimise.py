@@ -80,7 +80,7 @@ def _name_of(objective: Objective) -> str:
     name = getattr(objective, "__name__", type(objective).__name__)
     if name == "<lambda>":
         raise OptionError("name: a lambda has no name to keep the study under; pass name=... (None keeps nothing)")
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "study"
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:60] or "study"
 
 
 def _searcher(space: SearchSpace | str, given: Searcher | None) -> Searcher:
