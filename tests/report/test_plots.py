@@ -118,6 +118,13 @@ def test_one_terrible_value_does_not_flatten_the_others():
     assert any("1 beyond the axis" in text.get_text() for text in ax.texts)
 
 
+@pytest.mark.parametrize("name", ["history", "curves", "compare", "costs"])
+@pytest.mark.parametrize("values", [(1e308, -1e308, 5.0), (2.0, 2.0, 2.0), (1e-320, 0.0, 2e-320)], ids=str)
+def test_values_of_any_size_are_drawn(name, values):
+    trials = [completed(n, value, rank=n, curve=[(0, value), (0, value)]) for n, value in enumerate(values)]
+    drawn(figure(History(tuple(trials)), name))
+
+
 def test_every_trial_has_its_bar():
     ax = axes_with(plots.plot_timeline, series.timeline(by_hand()))
     bars = [path.get_extents() for collection in ax.collections for path in collection.get_paths()]

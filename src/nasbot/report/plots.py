@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from nasbot.errors import FileError, OptionError, StudyError
 from nasbot.otmann.matching import explain
 from nasbot.report import series
@@ -102,7 +104,7 @@ class AxesPlot:
         from matplotlib.figure import Figure
 
         found = self.series(snapshot, options)
-        with matplotlib.rc_context(RC):
+        with matplotlib.rc_context(RC), np.errstate(all="ignore"):
             made = Figure(figsize=self.size, facecolor="white", layout="constrained")
             axes = made.subplot_mosaic("A" if found.message else self.mosaic)  # a message is said once
             for letter, draw in zip(sorted(axes), self.panels(options), strict=False):
@@ -121,7 +123,7 @@ class AxesPlot:
         is_svg = path.suffix.lower() == ".svg"
         canvas = FigureCanvasSVG(made) if is_svg else FigureCanvasAgg(made)
         metadata = {"Date": None, "Title": self.summary} if is_svg else {"Software": None}
-        with matplotlib.rc_context(RC):
+        with matplotlib.rc_context(RC), np.errstate(all="ignore"):
             canvas.print_figure(str(path), dpi=DPI, metadata=metadata, bbox_inches="tight", pad_inches=0.12)
 
 

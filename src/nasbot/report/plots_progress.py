@@ -24,6 +24,7 @@ from nasbot.report.style import (
     apart,
     clock,
     counted,
+    drawable,
     label_ends,
     percent,
     quiet,
@@ -283,7 +284,7 @@ def plot_comparison(found: series.Comparison, ax: Axes) -> None:
     quiet(ax, title, x=f"{name} on the study's clock" if found.by == "seconds" else "finished trials", y="value")
     colours = [SERIES[i % len(SERIES)] for i in range(len(found.groups))]
     for group, colour in zip(found.groups, colours, strict=True):
-        x, mean, error = np.array(group.x) / unit, np.array(group.mean), np.array(group.stderr)
+        x, mean, error = np.array(group.x) / unit, drawable(group.mean), drawable(group.stderr)
         style = "default" if len(x) > 1 else "steps-post"
         ax.plot(
             x,
@@ -304,7 +305,7 @@ def plot_comparison(found: series.Comparison, ax: Axes) -> None:
                 linewidth=0,
                 step="post" if found.by == "trials" else None,
             )
-    ends = [group.mean[-1] for group in found.groups]
+    ends = [float(drawable(group.mean)[-1]) for group in found.groups]
     texts = [group.name + (f" ({group.n_studies})" if group.n_studies > 1 else "") for group in found.groups]
     ax.margins(x=0)
     low, high = ax.get_ylim()

@@ -26,6 +26,7 @@ SERIES = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, INK, GREY)
 FAILED, BEST = VERMILLION, BLUE
 
 TITLE_SIZE, TEXT_SIZE, SMALL_SIZE = 11.0, 9.0, 8.0
+LARGEST = 1e100
 OUTLYING = 4.0  # values worse than the middle by so many times the spread of the better ones lie beyond the axis
 
 RC: Any = {  # names that matplotlib's stubs spell out one by one
@@ -155,7 +156,8 @@ def reaching_limits(values: Sequence[float], *, higher_is_better: bool) -> tuple
 
     All of the good side; of the poor side what is not far off: one diverged network must not flatten all others.
     """
-    better = np.sort(np.array(values) if higher_is_better else -np.array(values))
+    array = drawable(values)
+    better = np.sort(array if higher_is_better else -array)
     if len(better) == 0:
         return 0.0, 1.0, 0
     middle, top = float(np.median(better)), float(better[-1])
@@ -165,6 +167,11 @@ def reaching_limits(values: Sequence[float], *, higher_is_better: bool) -> tuple
     room = 0.06 * ((top - floor) or abs(top) or 1.0)
     low, high = floor - room, top + room
     return (low, high, n_beyond) if higher_is_better else (-high, -low, n_beyond)
+
+
+def drawable(values: Sequence[float]) -> Floats:
+    """Numbers that an axis can hold: a loss that has exploded to 1e308 is drawn as 1e100, where it is as far away."""
+    return np.clip(np.asarray(values, np.float64), -LARGEST, LARGEST)
 
 
 def apart(heights: Sequence[float], gap: float) -> list[float]:
@@ -187,7 +194,7 @@ def apart(heights: Sequence[float], gap: float) -> list[float]:
 def label_ends(ax: Axes, x: float, heights: Sequence[float], texts: Sequence[str], colours: Sequence[str]) -> None:
     """Labels to the right of where lines end, moved apart where they would overlap."""
     low, high = ax.get_ylim()
-    places = apart(heights, 0.055 * abs(high - low))
+    places = apart([min(max(height, low), high) for height in heights], 0.055 * abs(high - low))
     for height, text, colour in zip(places, texts, colours, strict=True):
         ax.annotate(
             text,
