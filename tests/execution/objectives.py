@@ -180,6 +180,10 @@ class Preloading:
         return float("colorsys" in sys.modules)
 
 
+def telling_where(arch):
+    return Scored(1.0, {"folder": str(Path.cwd())})
+
+
 def counting_threads(arch):
     return float(os.environ["OMP_NUM_THREADS"])
 

@@ -268,3 +268,35 @@ def test_a_process_that_is_asked_to_leave_does(tmp_path, number, workers):
     assert "resume: again" in said
     with StudyView.read(path) as view:
         assert {trial.state for trial in view.history} == {TrialState.WAITING}
+
+
+STUBBORN = """
+import signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from nasbot.execution.interruption import leaving_on_signals, shielded
+with leaving_on_signals(second_kills=True), shielded():
+    print("ready", flush=True)
+    until = time.monotonic() + 600
+    heard = False
+    while time.monotonic() < until:
+        time.sleep(0.01)
+        if not heard and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            heard = True
+            print("heard", flush=True)
+"""
+
+
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_ends_a_command_at_once_whatever_it_does(second):
+    process = subprocess.Popen(
+        [sys.executable, "-c", STUBBORN],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process.stdout:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "heard\n"
+        process.send_signal(second)
+        assert process.wait(timeout=120) == -second

@@ -1,5 +1,6 @@
 """Real processes, really killed. Nothing here passes or fails by the clock; tests/faults measures times."""
 
+import importlib
 import os
 import signal
 import subprocess
@@ -174,6 +175,25 @@ def test_an_objective_of_the_script_itself(tmp_path, guard, words):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=300)
     assert words in done.stdout, done
+
+
+def test_evaluations_are_where_the_driver_is(run, tmp_path, monkeypatch):
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        assert run(objectives.telling_where).details["folder"] == str(tmp_path / name)
+
+
+def test_a_module_that_was_changed_is_loaded_again(run, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    source = tmp_path / "changing_objective.py"
+    for n in (1, 2):
+        source.write_text(f"def objective(arch):\n    return {n}.0\n")
+        os.utime(source, ns=(n * 10**9, n * 10**9))
+        monkeypatch.delitem(sys.modules, "changing_objective", raising=False)
+        importlib.invalidate_caches()
+        assert run(importlib.import_module("changing_objective").objective).value == n
 
 
 def test_life_goes_on_after_the_nursery_is_killed(tmp_path):

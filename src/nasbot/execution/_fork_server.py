@@ -35,9 +35,12 @@ class ForkServer:
     _shared: ClassVar[dict[object, ForkServer]] = {}
 
     @classmethod
-    def shared(cls, threads: int, preload: Sequence[str], *, with_main: bool) -> ForkServer:
-        """The one for these wishes. Of the caller's thread, with which the kernel ends what the thread has started."""
-        key = (os.getpid(), threading.get_ident(), threads, tuple(preload), with_main)
+    def shared(cls, threads: int, preload: Sequence[str], *, with_main: bool, home: object = None) -> ForkServer:
+        """The one for these wishes. Of the caller's thread, with which the kernel ends what the thread has started.
+
+        ``home`` is the state of the objective's module: another one where its file has changed, as notebooks do.
+        """
+        key = (os.getpid(), threading.get_ident(), threads, tuple(preload), with_main, home)
         if key not in cls._shared:
             cls._shared[key] = ForkServer(threads, preload, with_main=with_main)
         return cls._shared[key]
@@ -55,12 +58,13 @@ class ForkServer:
         if not self._is_running():
             self._start()
         if self._loaded != name:
-            self._send({"objective": name}, [content])
+            self._send({"objective": name, "path": sys.path, "folder": _folder()}, [content])
             self._loaded = name
 
     def begin(self, name: str, limits: Limits, descriptors: Sequence[int]) -> None:
         """Let it fork an evaluation; OSError where it is gone."""
-        self._send({"of": name, "limits": asdict(limits), "threads": self.threads}, descriptors)
+        request: dict[str, Json] = {"of": name, "limits": asdict(limits), "threads": self.threads, "folder": _folder()}
+        self._send(request, descriptors)
 
     def end(self) -> None:
         """End it at once; evaluations that run from it end too, and the next ``load`` starts another."""
@@ -116,3 +120,10 @@ class ForkServer:
         if self._requests is None:
             raise BrokenPipeError("the process that evaluations are forked from is gone")
         socket.send_fds(self._requests, [json.dumps(request).encode()], descriptors)
+
+
+def _folder() -> str | None:
+    """Where the driver is now; it may have gone elsewhere since the nursery was started."""
+    with suppress(OSError):
+        return os.getcwd()  # noqa: PTH109  a string for JSON
+    return None

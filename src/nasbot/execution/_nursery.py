@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import socket
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
@@ -60,6 +61,8 @@ class _Nursery:
             if "prepare" in request:
                 self._trouble = _prepare(request["prepare"], request["preload"])
             elif "objective" in request:
+                sys.path[:] = request["path"]
+                _enter(request["folder"])
                 self._load(request["objective"], descriptors)
             else:
                 self._begin(request, descriptors)
@@ -98,6 +101,7 @@ class _Nursery:
             objective = Failed(FailureCause.CRASHED, "the objective of another study was loaded")
         if isinstance(objective, Failed):
             _child.refuse(objective, results, output)
+        _enter(request["folder"])
         job: Job = ForkingPickler.loads(_content(job_file))
         _child.run(objective, job, Limits(**request["limits"]), request["threads"], results, output)
 
@@ -116,6 +120,12 @@ def _prepare(data: dict[str, Json], preload: list[str]) -> str:
         with suppress(Exception, SystemExit):
             import_module(module)
     return trouble
+
+
+def _enter(folder: str | None) -> None:
+    if folder is not None:
+        with suppress(OSError):  # it is gone; then the old one must do
+            os.chdir(folder)
 
 
 def _told(error: BaseException) -> str:

@@ -12,6 +12,7 @@ import itertools
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -61,6 +62,7 @@ class LocalExecutor:
         self.threads = max(1, len(os.sched_getaffinity(0)) // self.slots) if threads is None else check_slots(threads)
         self._origin = time.monotonic()
         self._preload = self._modules = tuple(preload)
+        self._home: object = None
         self._server: ForkServer | None = None
         self._objective = -1  # a file in memory, so that it is written once whatever its size
         self._name = ""
@@ -93,6 +95,7 @@ class LocalExecutor:
         self.close()
         self._objective, self._name = _in_memory(content), f"{os.getpid()}-{next(_names)}"
         self._modules = tuple(dict.fromkeys((*self._preload, *getattr(objective, "preload", ()))))
+        self._home = _state_of_home(objective)
         self._server = self._server_for(content)
         self._server.load(self._name, self._objective)
 
@@ -157,7 +160,7 @@ class LocalExecutor:
 
     def _server_for(self, content: bytes) -> ForkServer:
         """One that has imported the driver's script only where something in it is needed: it may have no guard."""
-        return ForkServer.shared(self.threads, self._modules, with_main=MAIN in content)
+        return ForkServer.shared(self.threads, self._modules, with_main=MAIN in content, home=self._home)
 
     def _worker(self, server: ForkServer, job: Job, content: bytes) -> _Worker:
         server.load(self._name, self._objective)  # another executor's may be loaded, or the nursery was killed
@@ -247,6 +250,16 @@ class LocalExecutor:
         times = [worker.deadline for worker in (*self._running.values(), *self._leaving)]
         first = min([*times, *([] if until is None else [until])], default=float("inf"))
         return None if first == float("inf") else max(0.0, first - self.now())
+
+
+def _state_of_home(objective: Objective) -> tuple[str, int] | None:
+    """The file that the objective comes from and when it was changed; None where there is no such file."""
+    name = getattr(objective, "__module__", None) or type(objective).__module__
+    file = getattr(sys.modules.get(name), "__file__", None)
+    try:
+        return None if file is None else (file, os.stat(file).st_mtime_ns)  # noqa: PTH116
+    except OSError:
+        return None
 
 
 def _in_memory(content: bytes) -> int:
