@@ -1,11 +1,13 @@
 """A driver to be killed or interrupted: STUDY MARKS BUDGET WORKERS; on standard output it says how it gets on."""
 
+import os
 import sys
 import time
 
 
 def said(*words) -> None:
-    print(*words, flush=True)
+    """One line, in one write: whoever reads it sees all of it, or none."""
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
 
 
 def main() -> int:

@@ -39,7 +39,8 @@ class Driver:
 
     def _read(self) -> None:
         for line in self.process.stdout:
-            self.lines.append(line.split())
+            if line.endswith("\n"):  # the last one may be cut by its death
+                self.lines.append(line.split())
 
     def wait_for(self, word: str) -> None:
         deadline = time.monotonic() + PATIENCE

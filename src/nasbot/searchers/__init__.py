@@ -1,7 +1,7 @@
 """What to evaluate next: searchers, all stateless functions of a history.
 
-Searchers load when they are first asked for: a study with one of its own, and one that resumes trials which wait, begins
-without the scipy of the others.
+Searchers load when they are first asked for: a study with a searcher of one's own begins without the scipy of the
+others.
 """
 
 from importlib import import_module
