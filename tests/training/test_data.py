@@ -69,6 +69,25 @@ class TestInference:
         frame["size"] = frame["size"].map(lambda value: f"{value:.2f}").astype(object)
         assert isinstance(dataset_of(frame, "price").preprocessing.inputs.columns[0], NumberColumn)
 
+    @pytest.mark.parametrize(
+        ("column", "kind", "width"),
+        [
+            (pd.Categorical(["x", "y", None] * 20), CategoryColumn, 3),
+            (pd.Categorical([1, 2, 3] * 20), CategoryColumn, 3),
+            (pd.array([1, None, 3] * 20, dtype="Int64"), NumberColumn, 2),
+            (pd.array([True, None, False] * 20, dtype="boolean"), NumberColumn, 2),
+            (pd.array(["u", None, "v"] * 20, dtype="string"), CategoryColumn, 3),
+            (pd.array([1, 2, None] * 20, dtype="int64[pyarrow]"), NumberColumn, 2),
+            (pd.array(np.arange(60, dtype=np.float16)), NumberColumn, 1),
+            (["1", "x", 2] * 20, CategoryColumn, 3),
+            ([True, None, False] * 20, NumberColumn, 2),
+        ],
+    )
+    def test_columns_of_every_dtype(self, column, kind, width):
+        frame = pd.DataFrame({"a": np.random.default_rng(0).normal(size=60), "z": pd.Series(column)})
+        found = dataset_of(frame, np.linspace(0, 1, 60)).preprocessing.inputs.columns[1]
+        assert (type(found), found.width) == (kind, width)
+
     def test_constant_columns_are_not_used_and_it_is_said(self):
         frame = table().assign(same=1.0, town="x")
         data = dataset_of(frame, "price")

@@ -160,10 +160,14 @@ def _chosen(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
 
 
 def _column(name: str, series: pd.Series[Any], train: np.ndarray) -> Column:
+    import pandas as pd
+
     if series.isna().all():
         raise DataError(f"column {name!r} has no values at all; leave it out (drop {name!r})")
     if is_date(series):
         raise DataError(date_advice(name))
+    if isinstance(series.dtype, pd.CategoricalDtype):  # said outright, whatever the values look like
+        return _category_column(name, categories_of(series), train)
     if series.dtype.kind in "biuf":
         return _number_column(name, numbers_of(series)[train])
     if series.dtype.kind == "c":
