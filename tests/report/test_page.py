@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from nasbot.errors import FileError
 from nasbot.report.page import report_html, static_file, write_report
 from nasbot.report.payload import SERIES, as_json
 from nasbot.report.snapshot import Snapshot
+from nasbot.storage.records import Run
 from nasbot.trial import History
 from tests.report.studies import EXTREMES, as_minimised, by_hand, grown
 
@@ -142,6 +144,17 @@ def test_the_commands_in_it_go_on_with_the_study_and_do_it_again(studies):
     exec(further, dict(names))  # noqa: S102
     with StudyView.read("one") as view:
         assert len(view.history) == 14
+
+
+def test_a_study_of_nasbot_run_is_gone_on_with_and_repeated_by_its_command(studies):
+    run = Run(number=0, begun=1.0, record={"command": "nasbot run x.csv --target 'a b'", "folder": "/some where"})
+    with StudyView.read("one") as view:
+        status = replace(view.status(), run=run)
+        html = report_html(Snapshot.of(view, name="one"), file="one.sqlite", status=status)
+    commands = [command for _, command in data_of(html)["about"]["commands"]]
+    assert commands[0] == "cd '/some where' && nasbot run x.csv --target 'a b'"
+    assert commands[1] == f"{commands[0]} --name one-again"
+    assert not any("Study.open" in command for command in commands)
 
 
 def test_an_empty_history_has_a_report_too():

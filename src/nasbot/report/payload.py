@@ -98,11 +98,18 @@ def _running(history: History) -> list[Trial]:
 
 def _commands(snapshot: Snapshot, status: StudyStatus | None, file: str) -> list[tuple[str, str]]:
     """Words and a command: what goes on with the study, what begins it again, and what looks at it."""
+    again = f"{snapshot.name or 'study'}-again"
+    quoted = shlex.quote(file)
+    looks = ("Look at it live, or keep a report:", f"nasbot serve {quoted}\nnasbot report {quoted}")
     rows = []
     if status is not None and status.command:
         folder = status.run.record.get("folder") if status.run is not None else None
         where = f"cd {shlex.quote(folder)} && " if isinstance(folder, str) else ""
         rows.append(("The command that drove it last. It goes on where the study was left:", where + status.command))
+        if _is_run(status.command):
+            repeat = f"{where}{status.command} --name {shlex.quote(again)}"  # a second --name replaces the first
+            rows.append(("Do all of it again, under another name:", repeat))
+            return [*rows, looks]
     name, context = json.dumps(file), "view.settings['context']"
     opened = (
         f"from nasbot import Study, StudyView\n\nwith StudyView.read({name}) as view:\n"
@@ -116,17 +123,23 @@ def _commands(snapshot: Snapshot, status: StudyStatus | None, file: str) -> list
             f"    study.optimise(objective, {len(snapshot.history) + 50})  # trials in all, those so far included",
         )
     )
-    again = json.dumps(f"{snapshot.name or 'study'}-again")
     rows.append(
         (
             "Do all of it again: the same searcher, settings and seed, under another name:",
-            f"{opened}with Study.open({again}, searcher, seed=seed, **options) as study:\n"
+            f"{opened}with Study.open({json.dumps(again)}, searcher, seed=seed, **options) as study:\n"
             f"    study.optimise(objective, {max(1, len(snapshot.history))})",
         )
     )
-    quoted = shlex.quote(file)
-    rows.append(("Look at it live, or keep this report:", f"nasbot serve {quoted}\nnasbot report {quoted}"))
-    return rows
+    return [*rows, looks]
+
+
+def _is_run(command: str) -> bool:
+    """Whether it is ``nasbot run``, which needs no objective to be said again."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    return words[:2] == ["nasbot", "run"] or words[:4] == ["python", "-m", "nasbot", "run"]
 
 
 def _versions(status: StudyStatus | None) -> dict[str, Json]:

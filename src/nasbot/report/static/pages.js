@@ -366,15 +366,16 @@ function detailsPart(trial) {
   const { log, ...details } = trial.all_details;
   const parts = [];
   if (typeof log === "string" && log) parts.push(section("Log, its end", el("pre", { tabindex: 0 }, log.slice(-8000))));
-  if (Object.keys(details).length) parts.push(section("Resources and other details", nested(details)));
+  if (Object.keys(details).length) parts.push(section("Resources and other details", facts(flat(details, ""))));
   parts.push(el("details", { id: "notes" }, el("summary", {}, "all notes of the searcher"), el("pre", { tabindex: 0 }, JSON.stringify(trial.notes, null, 1))));
   return parts;
 }
 
-function nested(value) {
-  if (value === null || typeof value !== "object") return isNumber(value) ? number(value, 6) : String(value);
-  if (Array.isArray(value)) return value.every((entry) => entry === null || typeof entry !== "object") ? value.map(nested).join(", ") : el("pre", { tabindex: 0 }, JSON.stringify(value, null, 1));
-  return facts(Object.entries(value).map(([name, inner]) => [name, nested(inner)]));
+// Nested data as pairs of a name and a text, inner names joined by dots.
+function flat(value, name) {
+  if (Array.isArray(value)) return [[name, value.map((entry) => (entry !== null && typeof entry === "object" ? JSON.stringify(entry) : isNumber(entry) ? number(entry, 6) : String(entry))).join(", ")]];
+  if (value === null || typeof value !== "object") return [[name, isNumber(value) ? number(value, 6) : String(value)]];
+  return Object.entries(value).flatMap(([inner, entry]) => flat(entry, name ? `${name}.${inner}` : inner));
 }
 
 // -- map, lineage, surrogate -----------------------------------------------------------------------------------------
