@@ -199,7 +199,7 @@ def together(n_workers: int, threads: int) -> float:
 
 # -- signal ------------------------------------------------------------------------------------------------------------
 
-SIGNAL_SETS = ("diabetes", "breast-cancer", "digits-images", "protein")  # the last where the data folder is
+SIGNAL_SETS = ("diabetes", "digits", "protein", "digits-images")  # protein where the data folder is
 
 
 def signal(data: Dataset, n_architectures: int, n_seeds: int) -> dict[str, float]:

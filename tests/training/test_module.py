@@ -207,7 +207,7 @@ def test_single_precision_is_as_near_as_single_precision_can_be(arch, by_hand):
     network = network_of(arch).train()
     x = samples(arch)
     with torch.no_grad():
-        torch.testing.assert_close(network(x), by_hand(network.state_dict(), x), rtol=1e-5, atol=2e-6)
+        torch.testing.assert_close(network(x), by_hand(network.state_dict(), x), rtol=1e-4, atol=1e-5)
 
 
 # -- what holds for every network --------------------------------------------------------------------------------------
