@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, exp, log
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ class ScikitMLP:
     As many steps as our own trainer may take, a look at the validation part after each epoch, the best one counts.
     """
 
+    preload: ClassVar[tuple[str, ...]] = ("sklearn.neural_network",)  # loaded once for all workers
     folder: Path
     max_steps: int
     batch_size: int = 256
