@@ -58,6 +58,9 @@ def run(
         str | None, typer.Option(metavar="MODEL.py:BUILD", help="Begin with the PyTorch model that BUILD() returns.")
     ] = None,
     folder: Annotated[str | None, typer.Option(metavar="DIR", help="Where the paper's named sets are.")] = None,
+    fork: Annotated[
+        str | None, typer.Option(metavar="NEW", help="Begin the study NEW with the completed trials of this one.")
+    ] = None,
     memory_per_trial: Annotated[
         str | None, typer.Option(metavar="BYTES", help="Most memory for training one network: 500M, 2G.")
     ] = None,
@@ -90,6 +93,7 @@ def run(
         start_from=() if start_from is None else (traced(start_from, prepared),),
         seconds=seconds_per_trial,
         place=place,
+        fork=fork,
     )
     with _page(planned) if serve else nullcontext():
         study = searched(planned)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,6 +49,7 @@ class Search:
     path: Path | None  # of the study; None keeps nothing
     is_resumed: bool
     place: Place = field(default_factory=Place)
+    source: Path | None = None  # the study that a new one begins with
     takes_all: bool = False  # of a cluster: the number of workers was not given
 
     def run(self, *, on_change: OnChange | None = None) -> FoundStudy:
@@ -81,10 +84,36 @@ class Search:
         }
 
     def _study(self, storage: Storage) -> Study:
+        taken_over = self._taken_over() if storage.settings() is None else ()
         try:
-            return Study(storage, self.searcher, seed=self.seed, direction=Direction.MINIMISE, context=self.context)
+            return Study(
+                storage,
+                self.searcher,
+                seed=self.seed,
+                direction=Direction.MINIMISE,
+                context=self.context,
+                taken_over=taken_over,
+            )
         except StudyError as error:
             raise StudyError(" ".join(str(error).split())) from None  # a list of differences, as one line
+
+    def _taken_over(self) -> Sequence[Trial]:
+        """The trials of the study that is forked, with the weights that are kept of them."""
+        if self.source is None or self.path is None:
+            return ()
+        from nasbot.study.forking import fork_of
+        from nasbot.training.objective import weights_path
+
+        name = str(self.source)
+        with StudyView.read(self.source, vocabulary=self.searcher.space.vocabulary) as old:
+            space, minimise = self.searcher.space, Direction.MINIMISE
+            fork = fork_of(old, space, direction=minimise, context=self.context, source=name)
+        before, now = files_of(self.source) / WEIGHTS, files_of(self.path) / WEIGHTS
+        now.mkdir(parents=True, exist_ok=True)
+        for trial, number in zip(fork.trials, fork.numbers, strict=True):
+            with suppress(FileNotFoundError):  # of most trials they are not kept
+                shutil.copyfile(weights_path(before, number), weights_path(now, trial.number))
+        return fork.trials
 
     def _drive(self, study: Study, files: Path, on_change: OnChange | None) -> None:
         from nasbot.training.objective import TrainingObjective, keep_best
@@ -179,8 +208,12 @@ def plan_search(
     start_from: Sequence[Architecture] = (),
     seconds: float | None = None,
     place: Place | str = "auto",
+    fork: str | Path | None = None,
 ) -> Search:
-    """Everything about a search that can be known before it runs; raises what is wrong with it."""
+    """Everything about a search that can be known before it runs; raises what is wrong with it.
+
+    With ``fork``, the name of another study: that one is begun, with the completed trials of ``name`` that still hold.
+    """
     from nasbot.training.recipes import recipe_of
 
     total, n = Budget.of(budget), _checked_workers(workers)
@@ -190,9 +223,16 @@ def plan_search(
     where = place if isinstance(place, Place) else Place(place)
     chosen = recipe_of(recipe)
     path = None if name is None else study_path(default_name(data, seed) if name == AUTOMATIC else name)
+    source = None
+    if fork is not None:
+        if path is None or not path.exists():
+            raise StudyError(f"there is no study {path} to fork")
+        source, path = path, study_path(fork)
     stored = _stored(path)
     given: dict[str, Json] = {"data": data.fingerprint, "recipe": recipe, "seed": seed, "searcher": searcher}
     remembered = _check_same(path, stored, given)
+    if remembered is None and source is not None:
+        remembered = _seconds_of(_stored(source))
     per_trial = next(given for given in (seconds, remembered, seconds_per_trial(total, n)) if given is not None)
     space = space_for(
         data.kind,
@@ -217,6 +257,7 @@ def plan_search(
         is_resumed=stored is not None,
         place=where,
         takes_all=workers is None,
+        source=source,
     )
 
 
@@ -281,6 +322,15 @@ def _check_same(path: Path | None, stored: Mapping[str, Json] | None, given: Map
     }
     for what, (before, now) in there.items():
         if before != now:
-            raise StudyError(f"{path} was begun with {what} {before}, not {now}; use that, or choose another name")
-    seconds = context.get("seconds_per_trial")
+            raise StudyError(
+                f"{path} was begun with {what} {before}, not {now}; use that, choose another name, or fork it "
+                "(--fork NEW begins a study with its completed trials, where they still hold)"
+            )
+    return _seconds_of(stored)
+
+
+def _seconds_of(stored: Mapping[str, Json] | None) -> float | None:
+    """The seconds per trial that a study was begun with."""
+    context = stored.get("context") if stored is not None else None
+    seconds = context.get("seconds_per_trial") if isinstance(context, Mapping) else None
     return float(seconds) if isinstance(seconds, int | float) else None

@@ -25,6 +25,7 @@ class Fork:
     trials: tuple[Trial, ...]
     n_completed: int  # of the old study
     reasons: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()  # that the trials had
 
     def __str__(self) -> str:
         why = f" ({'; '.join(self.reasons)})" if self.reasons else ""
@@ -46,7 +47,7 @@ def fork_of(
     taken = tuple(_taken(trial, rank, old, direction, source) for rank, trial in enumerate(within))
     n_outside = len(completed) - len(within)
     reasons = (f"{n_outside} lie outside the new space",) if n_outside else ()
-    return Fork(taken, len(completed), reasons)
+    return Fork(taken, len(completed), reasons, tuple(trial.number for trial in within))
 
 
 def _taken(trial: Trial, rank: int, old: StudyView, direction: Direction, source: str) -> Trial:
