@@ -27,6 +27,7 @@ PAPER_DECIDING = {"NASBOT": 46.13, "RAND": 26.43, "EA": 0.19, "TreeBO": 7.83}  #
 PAPER_METHODS = ("NASBOT", "RAND", "EA", "TreeBO")
 OURS = "NASBOT"
 POINTS = 200
+SETTLED = 0.1  # of the budget: what curves do before is not in the picture
 
 
 class Score(NamedTuple):
@@ -91,8 +92,24 @@ def draw(
     for place, dataset in enumerate(datasets):
         found = curves(results, dataset, methods, seconds)
         draw_curves(axes[place], found, title=dataset, x="seconds, deciding included", y=y, log=dataset == "naval")
+        if limits := _limits(found, SETTLED * seconds):
+            axes[place].set_ylim(*limits)
     save(figure, places.figure(f"{name}.svg"))
     return f"![Best validation value against time: mean over seeds, shaded by one s.e.](figures/{name}.svg)"
+
+
+def _limits(found: Mapping[str, Curve], since: float) -> tuple[float, float] | None:
+    """What all curves do after ``since`` seconds: the first networks are so bad that nothing else would be seen."""
+    late = [
+        (curve.mean + sign * curve.se)[curve.x >= min(since, curve.x[-1])]
+        for curve in found.values()
+        for sign in (-1, 1)
+    ]
+    if not late:
+        return None
+    low, high = min(float(part.min()) for part in late), max(float(part.max()) for part in late)
+    margin = 0.06 * (high - low)
+    return (max(low - margin, 0.9 * low), high + margin) if high > low > 0 else None
 
 
 def score_table(results: Sequence[Results], datasets: Sequence[str], methods: Sequence[str], *, paper: bool) -> str:

@@ -12,12 +12,12 @@ from experiments.datasets import data_folder, prepared
 from experiments.distance_map import spread_out
 from experiments.experiment import Results
 from experiments.fcnet import ACTIVATIONS, SPACE, WIDTHS, network_of, read_table
-from experiments.figures import step_curve
+from experiments.figures import Curve, step_curve
 from experiments.networks import Anatomy, random_family, scaled_pool
 from experiments.protocol import Protocol
 from experiments.ranks import spearman
 from experiments.records import Places
-from experiments.search_pages import curves, in_words, standings
+from experiments.search_pages import _limits, curves, in_words, standings
 from experiments.smoothness import Pairs, correlation
 from nasbot.architecture import Architecture, Layer, SearchSpace, initial_pool
 from nasbot.otmann import Otmann
@@ -163,6 +163,15 @@ def test_curves_are_means_of_the_best_so_far():
     assert curve.mean[0] == pytest.approx(0.7)
     assert curve.mean[-1] == pytest.approx(0.5)
     assert curve.se[-1] == pytest.approx(0.1)
+
+
+def test_the_picture_shows_what_happens_after_the_first_networks():
+    x = np.linspace(0.0, 10.0, 11)
+    curve = Curve(x, np.where(x < 1.0, 9.0, 0.5 - 0.01 * x), np.full(11, 0.01), 3)
+    low, high = _limits({"EA": curve}, 1.0)
+    assert 0.3 < low < 0.4
+    assert 0.5 <= high < 0.52
+    assert _limits({}, 1.0) is None
 
 
 def test_a_curve_begins_where_all_runs_have_a_value():
