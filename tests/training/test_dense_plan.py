@@ -70,6 +70,18 @@ def test_every_label_alone(label):
     check_gradients(chain("mlp-class", [Layer(label, 9), Layer(label, 8)]), FAST.vectors)
 
 
+@pytest.mark.parametrize("label", ["relu", "crelu", "leaky-relu", "softplus", "elu", "logistic", "tanh"])
+def test_sums_of_exactly_zero(label):
+    """Where every unit before a layer is off, its sums are its biases: 0 at the beginning, the kink of a rectifier."""
+    arch = chain("mlp-reg", [Layer(label, 9), Layer("elu", 8)])
+    ours, twin = network_of(arch), network_of(arch)
+    x, y = torch.zeros(BATCH, FEATURES, dtype=torch.float64), batch(arch.kind)[1]
+    with torch.no_grad():
+        DensePlan(ours, FAST.vectors, BATCH).step(x, y)
+    loss_of(twin(x), y, classifies=False).backward()
+    torch.testing.assert_close(ours.layers["1"].bias.grad, twin.layers["1"].bias.grad)
+
+
 def test_an_input_that_feeds_the_decision_layers_directly():
     layers = [Layer("ip"), Layer("linear"), Layer("linear"), Layer("op")]
     check_gradients(Architecture("mlp-reg", layers, [(0, 1), (0, 2), (1, 3), (2, 3)]), FAST.vectors)
