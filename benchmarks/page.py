@@ -53,6 +53,8 @@ def objective(arch):
 
 with Study.open(sys.argv[1], NASBOT(space=SearchSpace("cnn")), seed=0) as study:
     study.optimise(objective, 12)
+    print("ready", flush=True)
+    sys.stdin.readline()  # until the page is open, or at once
     begun = time.perf_counter()
     study.optimise(objective, 12 + int(sys.argv[2]))
     print(time.perf_counter() - begun)
@@ -161,23 +163,24 @@ def measure_page(folder: Path) -> dict[str, Any]:
     return measured
 
 
-def measure_search(folder: Path, repetitions: int, n_trials: int = 12) -> dict[str, list[float]]:
+def measure_search(folder: Path, repetitions: int, n_trials: int = 50) -> dict[str, list[float]]:
     """Seconds of the same search, alone and with the page open, in alternation."""
     seconds: dict[str, list[float]] = {"alone": [], "watched": []}
     for i in range(repetitions):
         for kind in ("alone", "watched"):
             path = folder / f"search-{kind}-{i}.sqlite"
             command = [sys.executable, "-c", SEARCH, str(path), str(n_trials)]
-            driver = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            driver = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            assert driver.stdout is not None
+            driver.stdout.readline()
             if kind == "alone":
-                output, _ = driver.communicate()
+                output, _ = driver.communicate("go\n")
             else:
-                while not path.exists():
-                    time.sleep(0.02)
                 with serving(path) as (url, _), browsing() as page:
                     if page is not None:
                         page.goto(url)
-                    output, _ = driver.communicate()
+                        page.wait_for_selector("figure.chart circle")
+                    output, _ = driver.communicate("go\n")
             seconds[kind].append(float(output))
     return seconds
 
