@@ -17,7 +17,7 @@ from nasbot.trial import Cancelled, Failed, Scored
 
 STUDY = Path(__file__).parent / "images" / "study" / "study.json"
 N_TRIALS, N_SEEDS, N_WORKERS, N_STEPS = 60, 3, 4, 10
-KEPT_NOTES = {"searcher", "parents", "modifiers", "changes", "mean", "sd", "predicted", "feasible"}
+KEPT_NOTES = {"searcher", "parents", "modifiers", "changes", "mean", "sd", "observed_sd", "predicted", "feasible"}
 KEPT_NOTES |= {"utility", "utility_by_phase", "n_utilities", "seconds", "deciding"}
 
 

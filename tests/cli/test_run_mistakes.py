@@ -120,6 +120,7 @@ MISTAKES = [
     (("one_kind",), DATA, "the only class is 'cat'"),
     (("sizes",), DATA, "bring all images to one size"),
     # where
+    ((*GOOD, "--max-failures", "-1"), USAGE, "max_failures: expected at least 1"),
     ((*GOOD, "--executor", "cloud"), USAGE, "--executor: expected one of auto, here, local, ray, got 'cloud'"),
     ((*GOOD, "--address", "head:1"), USAGE, "--address: only a Ray cluster has it"),
     ((*GOOD, "--gpus-per-trial", "1"), USAGE, "--gpus-per-trial: only a Ray cluster has it"),

@@ -64,10 +64,13 @@ def run(
     memory_per_trial: Annotated[
         str | None, typer.Option(metavar="BYTES", help="Most memory for training one network: 500M, 2G.")
     ] = None,
-    executor: Annotated[str, typer.Option(help="Where networks are trained: auto, here, local or ray.")] = "auto",
+    executor: Annotated[str, typer.Option(help="Where networks are trained: local, here or ray.")] = "local",
     address: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Of the Ray cluster.")] = None,
     cpus_per_trial: Annotated[float, typer.Option(metavar="N", help="On the Ray cluster.")] = 1,
     gpus_per_trial: Annotated[float, typer.Option(metavar="N", help="On the Ray cluster.")] = 0,
+    max_failures: Annotated[
+        int, typer.Option(metavar="N", help="End the search after so many failures in a row; 0 for never.")
+    ] = 3,
     serve: Annotated[bool, typer.Option("--serve", help="Show the search as a live page while it runs.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -93,6 +96,7 @@ def run(
         start_from=() if start_from is None else (traced(start_from, prepared),),
         seconds=seconds_per_trial,
         place=place,
+        max_failures=max_failures or None,
         fork=fork,
     )
     with _page(planned) if serve else nullcontext():

@@ -38,9 +38,9 @@ class Forecast(NamedTuple):
 
 @dataclass(frozen=True)
 class SurrogateHealth:
-    """Predicted against observed, in the order in which values were recorded.
+    """Predicted against observed, in the order in which values were recorded. Intervals include an evaluation's noise.
 
-    Intervals are for the value itself, without the noise of its evaluation: where that is large, coverage is lower.
+    Networks are chosen because they promise much, so that values somewhat below what was believed are to be expected.
     """
 
     direction: str
@@ -104,7 +104,8 @@ def _forecast(snapshot: Snapshot, trial: Trial, before: list[float], warp: str) 
 
 def _standardised(trial: Trial, before: list[float], warp: str) -> tuple[float | None, float | None]:
     """The value where the belief lives: warped as it warped the values it knew. None where that cannot be said."""
-    mean, sd = number_of(trial.notes, "mean"), number_of(trial.notes, "sd")
+    mean = number_of(trial.notes, "mean")
+    sd = number_of(trial.notes, "observed_sd") or number_of(trial.notes, "sd")  # a searcher may not know its noise
     if mean is None or sd is None or sd <= 0 or not before:
         return None, None
     from nasbot.gp.warping import InvalidValuesError, Warp, warp_values

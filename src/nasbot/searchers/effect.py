@@ -23,11 +23,12 @@ class Effect(NamedTuple):
 
     arch: Architecture
     change: str  # in words, empty for a network as it is
-    median: float  # in the objective's own units, as are lower and upper, the ends of the 90 % interval
+    median: float  # in the objective's own units, as are lower and upper: 90 % of evaluations would lie between them
     lower: float
     upper: float
     mean: float  # in standardised units, larger being better, in which the belief is Gaussian; as are sd and log_ei
-    sd: float
+    sd: float  # of the value itself
+    observed_sd: float  # of what an evaluation would give: with its noise
     log_ei: float
     feasible: float  # probability that it can be evaluated at all; 1 as long as no network has failed
     nearest: tuple[Near, ...]  # by d_bar

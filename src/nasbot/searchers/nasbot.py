@@ -287,12 +287,16 @@ class NASBOT(PoolSearcher):
         between = self.distance.cross(view.packed, self.distance.pack(archs))
         d, d_bar = self._kept(between.d, between.d_bar)
         prediction = view.belief.predict(_rows(d, view.n_known), _rows(d_bar, view.n_known))
+        # What an evaluation would give has its noise, which the improvement looked for does not have.
+        noise = view.belief.posterior.noise_variance[:, None]
+        observed = prediction._replace(variance=prediction.variance + noise)
         mean, sd = _moments(prediction)
+        _, observed_sd = _moments(observed)
         log_ei = log_averaged(
             log_expected_improvement(prediction.mean, np.sqrt(prediction.variance), view.belief.best_value)
         )
         feasible = np.exp(view.log_feasible(d, d_bar))
-        lower, median, upper = view.belief.interval(prediction)
+        lower, median, upper = view.belief.interval(observed)
         middle = between.d.shape[0] // 2
         for i, (arch, change) in enumerate(networks):
             order = np.argsort(between.d_bar[middle, : view.n_evaluated, i], kind="stable")[:N_NEAREST]
@@ -308,6 +312,7 @@ class NASBOT(PoolSearcher):
                 upper=float(upper[i]),
                 mean=float(mean[i]),
                 sd=float(sd[i]),
+                observed_sd=float(observed_sd[i]),
                 log_ei=float(log_ei[i]),
                 feasible=float(feasible[i]),
                 nearest=nearest,
@@ -321,6 +326,7 @@ class NASBOT(PoolSearcher):
         return {
             "mean": effect.mean,
             "sd": effect.sd,
+            "observed_sd": effect.observed_sd,
             "predicted": {"median": effect.median, "lower": effect.lower, "upper": effect.upper},
             "feasible": effect.feasible,
             "repairs": str(view.belief.repairs),

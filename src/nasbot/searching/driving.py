@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 AUTOMATIC = "…"  # a name made from the data
 MAX_WORKERS = 256
-FAILURES_IN_A_ROW = 10
+FAILURES_IN_A_ROW = 3
 SEARCHERS = {"nasbot": "NASBOT", "random": "RAND", "evolution": "EA", "treebo": "TreeBO"}  # and what studies call them
 
 
@@ -51,6 +51,7 @@ class Search:
     place: Place = field(default_factory=Place)
     source: Path | None = None  # the study that a new one begins with
     takes_all: bool = False  # of a cluster: the number of workers was not given
+    max_failures: int | None = FAILURES_IN_A_ROW  # in a row, after which the search ends; None: never
 
     def run(self, *, on_change: OnChange | None = None) -> FoundStudy:
         """Search until the budget is spent; whatever ends it, what was evaluated is recorded."""
@@ -135,7 +136,7 @@ class Search:
                 objective,
                 self.budget,
                 executor=executor,
-                max_consecutive_failures=FAILURES_IN_A_ROW,
+                max_consecutive_failures=self.max_failures,
                 overtime=overtime,
                 on_change=tell,
             )
@@ -208,6 +209,7 @@ def plan_search(
     start_from: Sequence[Architecture] = (),
     seconds: float | None = None,
     place: Place | str = "auto",
+    max_failures: int | None = FAILURES_IN_A_ROW,
     fork: str | Path | None = None,
 ) -> Search:
     """Everything about a search that can be known before it runs; raises what is wrong with it.
@@ -220,6 +222,8 @@ def plan_search(
     checked_seed(seed)
     if seconds is not None and not 0 < seconds < float("inf"):
         raise OptionError(f"seconds_per_trial: expected a number above 0, got {seconds}")
+    if max_failures is not None and max_failures < 1:
+        raise OptionError(f"max_failures: expected at least 1, or None (0 on the command line), got {max_failures}")
     where = place if isinstance(place, Place) else Place(place)
     chosen = recipe_of(recipe)
     path = None if name is None else study_path(default_name(data, seed) if name == AUTOMATIC else name)
@@ -258,6 +262,7 @@ def plan_search(
         place=where,
         takes_all=workers is None,
         source=source,
+        max_failures=max_failures,
     )
 
 
