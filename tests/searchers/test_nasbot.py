@@ -297,8 +297,9 @@ def test_medians_and_intervals_are_those_of_the_belief():
     centre, spread = values.mean(), values.std()
     for effect in believed(searcher, history, wide(), *(edit.arch for edit in one_step_edits(wide(), MLP, limit=5))):
         assert effect.median == pytest.approx(centre + spread * effect.mean)
-        assert effect.upper == pytest.approx(centre + spread * (effect.mean + 1.6448536 * effect.sd), rel=1e-6)
-        assert effect.lower == pytest.approx(centre + spread * (effect.mean - 1.6448536 * effect.sd), rel=1e-6)
+        assert effect.observed_sd > effect.sd
+        assert effect.upper == pytest.approx(centre + spread * (effect.mean + 1.6448536 * effect.observed_sd), rel=1e-6)
+        assert effect.lower == pytest.approx(centre + spread * (effect.mean - 1.6448536 * effect.observed_sd), rel=1e-6)
 
 
 def test_what_was_evaluated_is_predicted_to_be_what_it_was(study):
