@@ -91,7 +91,8 @@ def hostile_history():
             "mean": text,
             text: {text: [text]},
         }
-        details = {text: text, "metrics": {text: 1.0}, "parameters": 5, "log": text}
+        details = {text: text, "metrics": {text: 1.0}, "parameters": 5, "log": text, "traceback": text}
+        details["process"] = {"output": text, "peak_memory": 5, text: text}
         outcomes = (Scored(n / 10, details), Failed(FailureCause.EXCEPTION, text, details), Cancelled(text))
         trials.append(
             Trial(

@@ -1,12 +1,14 @@
 """Every page, in the report and on the server, in a real browser: drawn, quiet, accessible, and its ways walked."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from nasbot.report.page import report_html
 from nasbot.report.snapshot import Snapshot
 from nasbot.study import StudyView
+from nasbot.trial import Failed, History
 from tests.report.studies import EXTREMES, grown
 from tests.web.conftest import serving, write_study
 
@@ -72,6 +74,22 @@ def test_a_point_of_the_history_leads_to_its_network_and_why_it_was_proposed(wat
     page.wait_for_selector("h2:has-text('Why this network')")
     assert page.url.split("#/")[1].startswith("trial/")
     assert page.locator(".drawing img").first.evaluate("image => image.decode().then(() => image.naturalWidth)") > 50
+
+
+def test_a_failed_trial_shows_what_its_process_printed_and_where_it_raised(watched, tmp_path):
+    history = grown(12)
+    failed = history.failed[0]
+    details = {"traceback": "line 7, in train", "process": {"output": "last words", "peak_memory": 5, "signal": 9}}
+    told = replace(failed, outcome=Failed(failed.outcome.cause, "it died", details))
+    told_of = History(tuple(told if trial.number == failed.number else trial for trial in history))
+    with StudyView.read(write_study(tmp_path / "died.sqlite", told_of)) as view:
+        html = report_html(Snapshot.of(view, name="died"), file="died", status=view.status())
+    path = tmp_path / "died.html"
+    path.write_text(html, encoding="utf-8")
+    watched.show(f"{path.as_uri()}#/trial/{failed.number}")
+    shown = watched.page.inner_text("main")
+    assert "What it printed, its end" in shown
+    assert all(text in shown for text in ("it died", "last words", "line 7, in train", "process.signal"))
 
 
 def test_a_click_on_the_map_opens_the_network_there(watched, report_file):

@@ -377,7 +377,8 @@ def _bound(host: str, port: int | None) -> socket.socket:
     ports = range(PORT, PORT + PORTS_TRIED) if port is None else (port,)
     problem: OSError | None = None
     for each in ports:
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        # asyncio switches Nagle's delay off, 40 ms for every answer, only where a socket says that it is TCP.
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind((host.strip("[]"), each))

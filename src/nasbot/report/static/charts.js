@@ -4,7 +4,7 @@
 //
 //   chart({ title, describe, x: { label }, y: { label }, marks: [...], points: [...] })
 //   marks    { kind: "line" | "step" | "band" | "bar" | "segment", data, class, colour }
-//   points   { x, y, class, colour, trial, tip: [lines] }
+//   points   { x, y, class, colour, trial, tip }, where tip() gives lines; with r: 0 it is pointed at, not drawn
 
 const MARGIN = { top: 12, right: 14, bottom: 40, left: 58 };
 
@@ -109,6 +109,7 @@ function painted(options, width, height, wrapper, tip, spoken) {
   const placed = points.map((p) => ({ ...p, px: x(p.x), py: y(p.y) }));
   const dots = svg("g", {});
   for (const p of placed) {
+    if (p.r === 0) continue; // only to be pointed at
     const dot = svg("circle", { cx: p.px.toFixed(1), cy: p.py.toFixed(1), r: p.r || 3.2, class: `dot ${p.class || "c0"}` });
     if (p.colour) dot.style.fill = p.colour; // one of ours, see `heat`
     dots.append(dot);
@@ -189,7 +190,7 @@ function pickable(root, placed, ring, wrapper, tip, spoken, width) {
     ring.setAttribute("cx", p.px);
     ring.setAttribute("cy", p.py);
     ring.setAttribute("visibility", "visible");
-    tip.replaceChildren(...(p.tip || []).map((line) => el("div", {}, line)));
+    tip.replaceChildren(...p.tip().map((line) => el("div", {}, line)));
     tip.hidden = false;
     tip.style.left = `${Math.max(4, Math.min(width - 190, p.px + 12))}px`;
     tip.style.top = `${Math.max(0, p.py - 12)}px`;
@@ -235,7 +236,7 @@ function pickable(root, placed, ring, wrapper, tip, spoken, width) {
     else if (to !== undefined) {
       event.preventDefault();
       show(order[Math.max(0, Math.min(order.length - 1, to))]);
-      spoken.textContent = (placed[chosen].tip || []).join(", ");
+      spoken.textContent = placed[chosen].tip().join(", ");
     }
   };
 }

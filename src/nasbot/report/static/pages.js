@@ -90,7 +90,7 @@ function historyChart(source, history, args) {
       x: { label: byTime ? "time" : "finished trials", format: byTime ? duration : undefined, whole: !byTime },
       y: { label: valueName(source), log: "auto" },
       marks: [{ kind: "step", data: bestLine, class: "lit" }],
-      points: good.map((p) => ({ x: at(p), y: p.value, trial: p.trial, class: p.is_record ? "lit" : "c0", r: p.is_record ? 4 : 3, tip: trialTip(source, p.trial) })),
+      points: good.map((p) => ({ x: at(p), y: p.value, trial: p.trial, class: p.is_record ? "lit" : "c0", r: p.is_record ? 4 : 3, tip: () => trialTip(source, p.trial) })),
       empty: history.message,
     }),
     legend([["c0", "a trial's value"], ["lit", "best so far"]]));
@@ -107,7 +107,7 @@ function timelineChart(source, timeline) {
       x: { label: "time", format: duration, zero: true },
       y: {},
       marks: [{ kind: "bar", thick: 16, data: timeline.spans.map((s) => ({ x: s.start, x2: s.end, y: s.worker, class: `state-${s.state}` })) }],
-      points: timeline.spans.map((s) => ({ x: (s.start + s.end) / 2, y: s.worker, r: 1.5, class: "faint", trial: s.trial, tip: [...trialTip(source, s.trial), duration(s.end - s.start)] })),
+      points: timeline.spans.map((s) => ({ x: (s.start + s.end) / 2, y: s.worker, r: 0, trial: s.trial, tip: () => [...trialTip(source, s.trial), duration(s.end - s.start)] })),
       empty: timeline.message,
     }),
     legend([["c0", "completed"], ["bad", "failed"], ["c4", "running"], ["faint", "cancelled"]]));
@@ -130,7 +130,7 @@ function costsChart(source, costs) {
     x: { label: costs.cost, log: "auto" },
     y: { label: valueName(source), log: "auto" },
     marks: [{ kind: "step", data: front.map((p) => ({ x: p.cost, y: p.value })), class: "lit thin" }],
-    points: costs.points.map((p) => ({ x: p.cost, y: p.value, trial: p.trial, class: p.on_front ? "lit" : "c0", tip: [...trialTip(source, p.trial), `${costs.cost} ${number(p.cost)}`] })),
+    points: costs.points.map((p) => ({ x: p.cost, y: p.value, trial: p.trial, class: p.on_front ? "lit" : "c0", tip: () => [...trialTip(source, p.trial), `${costs.cost} ${number(p.cost)}`] })),
     empty: costs.message,
   });
 }
@@ -143,7 +143,7 @@ function curvesChart(source, curves) {
     x: { label: "step", whole: true },
     y: { label: valueName(source), log: "auto" },
     marks: shown.map((c) => ({ kind: "line", class: c.is_best ? "lit" : c.state === "running" ? "c4" : "c0 thin", data: c.steps.map((step, i) => ({ x: step, y: c.values[i] })) })),
-    points: shown.filter((c) => c.steps.length).map((c) => ({ x: c.steps[c.steps.length - 1], y: c.values[c.values.length - 1], r: 2.4, class: c.is_best ? "lit" : c.state === "running" ? "c4" : "c0", trial: c.trial, tip: trialTip(source, c.trial) })),
+    points: shown.filter((c) => c.steps.length).map((c) => ({ x: c.steps[c.steps.length - 1], y: c.values[c.values.length - 1], r: 2.4, class: c.is_best ? "lit" : c.state === "running" ? "c4" : "c0", trial: c.trial, tip: () => trialTip(source, c.trial) })),
     empty: curves.message,
   });
 }
@@ -358,14 +358,21 @@ function curveChart(source, trial) {
     x: { label: "step", whole: true },
     y: { label: valueName(source), log: "auto" },
     marks: [{ kind: "line", data: trial.curve.map(([x, y]) => ({ x, y })) }],
-    points: trial.curve.map(([x, y]) => ({ x, y, r: 2, tip: [`step ${x}`, number(y, 5)] })),
+    points: trial.curve.map(([x, y]) => ({ x, y, r: 2, tip: () => [`step ${x}`, number(y, 5)] })),
   });
 }
 
 function detailsPart(trial) {
-  const { log, ...details } = trial.all_details;
-  const parts = [];
-  if (typeof log === "string" && log) parts.push(section("Log, its end", el("pre", { tabindex: 0 }, log.slice(-8000))));
+  // Executors keep the end of what a failed process printed, and of its traceback; an objective may add a log of its own.
+  const { log, traceback, ...details } = trial.all_details;
+  const texts = [["Log, its end", log], ["Traceback", traceback]];
+  if (details.process !== null && typeof details.process === "object") {
+    const { output, ...usage } = details.process;
+    texts.push(["What it printed, its end", output]);
+    details.process = usage;
+  }
+  const parts = texts.filter(([, text]) => typeof text === "string" && text)
+    .map(([title, text]) => section(title, el("pre", { tabindex: 0 }, text.slice(-8000))));
   if (Object.keys(details).length) parts.push(section("Resources and other details", facts(flat(details, ""))));
   parts.push(el("details", { id: "notes" }, el("summary", {}, "all notes of the searcher"), el("pre", { tabindex: 0 }, JSON.stringify(trial.notes, null, 1))));
   return parts;
@@ -401,7 +408,7 @@ function mapPart(source, map) {
     chart({
       title: "Architecture map", describe: map.describe || "", height: 520, bare: true, x: {}, y: {},
       marks: [{ kind: "line", data: path.map((p) => ({ x: p.x, y: p.y })), class: "lit" }],
-      points: map.points.map((p) => ({ x: p.x, y: p.y, trial: p.trial, r: path.includes(p) ? 6 : 4.4, class: isNumber(p.value) ? "" : "hollow bad", colour: isNumber(p.value) ? heat(share(p.value)) : undefined, tip: trialTip(source, p.trial) })),
+      points: map.points.map((p) => ({ x: p.x, y: p.y, trial: p.trial, r: path.includes(p) ? 6 : 4.4, class: isNumber(p.value) ? "" : "hollow bad", colour: isNumber(p.value) ? heat(share(p.value)) : undefined, tip: () => trialTip(source, p.trial) })),
     }),
     el("p", { class: "quiet" }, "worse", el("span", { class: "heat" }), "better (by rank); hollow: failed or not finished"),
   ];
@@ -420,7 +427,7 @@ async function lineagePage(source) {
       chart({
         title: "Who was made of whom", x: { label: "trial", whole: true }, y: { label: valueName(source), log: "auto" }, height: 380,
         marks: [{ kind: "segment", data: edges, class: "faint" }],
-        points: lineage.nodes.filter((node) => isNumber(node.value)).map((node) => ({ x: node.trial, y: node.value, trial: node.trial, class: node.is_ancestor ? "lit" : "c0", r: node.is_ancestor ? 5 : 3, tip: trialTip(source, node.trial) })),
+        points: lineage.nodes.filter((node) => isNumber(node.value)).map((node) => ({ x: node.trial, y: node.value, trial: node.trial, class: node.is_ancestor ? "lit" : "c0", r: node.is_ancestor ? 5 : 3, tip: () => trialTip(source, node.trial) })),
         empty: lineage.message,
       })),
     el("div", { class: "columns" },
@@ -444,7 +451,7 @@ async function surrogatePage(source) {
         describe: "it falls as there is less left to gain",
         x: { label: "trial", whole: true }, y: { label: "utility" },
         marks: [{ kind: "line", data: acquisition.points.map((p) => ({ x: p.trial, y: p.utility })), class: "c0 thin" }],
-        points: acquisition.points.map((p) => ({ x: p.trial, y: p.utility, trial: p.trial, class: p.is_record ? "lit" : "c0", tip: [...trialTip(source, p.trial), `utility ${number(p.utility)}`] })),
+        points: acquisition.points.map((p) => ({ x: p.trial, y: p.utility, trial: p.trial, class: p.is_record ? "lit" : "c0", tip: () => [...trialTip(source, p.trial), `utility ${number(p.utility)}`] })),
         empty: acquisition.message,
       })),
       section("Deciding and evaluating", chart({
@@ -481,7 +488,7 @@ function healthPart(source, health) {
           { kind: "line", data: [{ x: low, y: low }, { x: high, y: high }], class: "faint dashed" },
           { kind: "segment", data: health.points.map((p) => ({ x: cut(p.lower), x2: cut(p.upper), y: p.observed, y2: p.observed })), class: "c0" },
         ],
-        points: health.points.map((p) => ({ x: p.median, y: p.observed, trial: p.trial, class: p.inside ? "c0" : "lit", tip: [...trialTip(source, p.trial), `predicted ${number(p.median)}`] })),
+        points: health.points.map((p) => ({ x: p.median, y: p.observed, trial: p.trial, class: p.inside ? "c0" : "lit", tip: () => [...trialTip(source, p.trial), `predicted ${number(p.median)}`] })),
       }),
       chart({
         title: "Coverage so far", describe: `dashed: ${Math.round(100 * health.level)} %, what it claims`,
@@ -490,7 +497,7 @@ function healthPart(source, health) {
           { kind: "line", data: [{ x: 1, y: health.level }, { x: health.points.length, y: health.level }], class: "faint dashed" },
           { kind: "line", data: [{ x: 1, y: NaN }, ...health.running_coverage.map((y, i) => ({ x: i + 1, y }))], class: "c0" },
         ],
-        points: health.running_coverage.map((y, i) => ({ x: i + 1, y, r: 2, trial: health.points[i].trial, tip: [`after ${i + 1}`, `${number(100 * y, 3)} %`] })),
+        points: health.running_coverage.map((y, i) => ({ x: i + 1, y, r: 2, trial: health.points[i].trial, tip: () => [`after ${i + 1}`, `${number(100 * y, 3)} %`] })),
       }),
       chart({
         title: "Mean log density so far", describe: "higher is better; dashed: knowing nothing",
