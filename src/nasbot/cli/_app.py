@@ -27,7 +27,7 @@ from nasbot.cli.what_if import what_if
 
 app = typer.Typer(
     name="nasbot",
-    help="Neural architectures as values, and the OTMANN distance between them.",
+    help="Neural architecture search with Bayesian optimisation and optimal transport.",
     epilog="Exit codes and the format of the files are described in docs/reference.",
     add_completion=False,
     rich_markup_mode=None,  # plain help: a quarter of the time, and readable in a pipe
@@ -57,4 +57,4 @@ def nasbot(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Neural architectures as values, and the OTMANN distance between them."""
+    """Neural architecture search with Bayesian optimisation and optimal transport."""
