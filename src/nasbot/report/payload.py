@@ -189,6 +189,17 @@ def _curves(snapshot: Snapshot) -> dict[str, Json]:
     }
 
 
+def _time_sums(snapshot: Snapshot) -> dict[str, object]:
+    """Where the time went, in all: the overview shows no more, and it is asked for at every update."""
+    split = series.time_split(snapshot)
+    return {
+        "n_trials": len(split.rows),
+        "training": split.training,
+        "deciding": split.deciding,
+        "message": split.message,
+    }
+
+
 SERIES: Mapping[str, Callable[[Snapshot], object]] = {
     "history": series.history,
     "timeline": series.timeline,
@@ -197,6 +208,7 @@ SERIES: Mapping[str, Callable[[Snapshot], object]] = {
     "failures": series.failures,
     "layer_use": series.layer_use,
     "time_split": series.time_split,
+    "time_sums": _time_sums,
     "lineage": series.lineage,
     "ledger": series.ledger,
     "acquisition": series.acquisition,
@@ -243,10 +255,13 @@ def as_json(value: object) -> str:
         return json.dumps(_finite(rolled), allow_nan=False, separators=(",", ":"))
 
 
+PLAIN = (str, int, float, type(None))
+
+
 def _rolled(value: Any) -> Any:
     if isinstance(value, tuple | list):
         if value and all(type(entry) is type(value[0]) for entry in value) and hasattr(value[0], "_fields"):
-            return {"columns": list(value[0]._fields), "rows": [[_rolled(cell) for cell in entry] for entry in value]}
+            return {"columns": list(value[0]._fields), "rows": [_row(entry) for entry in value]}
         if hasattr(value, "_asdict"):
             return {name: _rolled(entry) for name, entry in value._asdict().items()}
         return [_rolled(entry) for entry in value]
@@ -257,11 +272,16 @@ def _rolled(value: Any) -> Any:
     return value
 
 
+def _row(entry: Sequence[Any]) -> list[Any]:
+    """The cells of one record; most are plain and need no look inside, and there are thousands of them."""
+    return [cell if isinstance(cell, PLAIN) else _rolled(cell) for cell in entry]
+
+
 def _finite(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _finite(entry) for name, entry in value.items()}
     if isinstance(value, list):
-        return [_finite(entry) for entry in value]
+        return [_finite(entry) if isinstance(entry, Mapping | list | float) else entry for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

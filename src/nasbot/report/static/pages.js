@@ -59,8 +59,8 @@ function legend(rows) {
 // -- overview --------------------------------------------------------------------------------------------------------
 
 async function overviewPage(source, args) {
-  const names = ["history", "timeline", "costs", "curves", "failures", "layer_use", "time_split"];
-  const [history, timeline, costs, curves, failures, layerUse, timeSplit] = await Promise.all(names.map((name) => source.series(name)));
+  const names = ["history", "timeline", "costs", "curves", "failures", "layer_use", "time_sums"];
+  const [history, timeline, costs, curves, failures, layerUse, timeSums] = await Promise.all(names.map((name) => source.series(name)));
   const best = source.strip.best;
   return [
     el("div", { class: "columns" },
@@ -73,7 +73,7 @@ async function overviewPage(source, args) {
     el("div", { class: "columns" },
       section("Failures", failures.rows.length ? failuresTable(failures) : quiet(failures.message)),
       section("Layers of the best", layerUse.rows.length ? layerUseTable(layerUse) : quiet(layerUse.message)),
-      section("Where the time went", timeSplitPart(timeSplit))),
+      section("Where the time went", timeSumsPart(timeSums))),
   ];
 }
 
@@ -162,12 +162,12 @@ function layerUseTable(use) {
     use.rows.map((row) => [row.label, `${Math.round(100 * row.share_best)} %`, `${Math.round(100 * row.share_all)} %`, row.networks_best]));
 }
 
-function timeSplitPart(split) {
-  if (!split.rows.length) return quiet(split.message);
-  const deciding = split.deciding;
+function timeSumsPart(sums) {
+  if (!sums.n_trials) return quiet(sums.message);
+  const deciding = sums.deciding;
   const total = deciding.distances + deciding.fitting + deciding.maximising + deciding.other;
   return facts([
-    ["evaluating networks", duration(split.training)], ["choosing networks", duration(total)],
+    ["evaluating networks", duration(sums.training)], ["choosing networks", duration(total)],
     ["of that: distances", duration(deciding.distances)], ["fitting", duration(deciding.fitting)], ["maximising", duration(deciding.maximising)],
     ["a choice takes", deciding.n_proposals ? duration(total / deciding.n_proposals) : null],
   ]);
@@ -462,7 +462,7 @@ async function surrogatePage(source) {
           { kind: "line", class: "c1", data: timeSplit.rows.map((row, i) => ({ x: row.trial, y: timeSplit.cumulative_deciding[i] || NaN })) },
         ],
         empty: timeSplit.message,
-      }), legend([["c0", "evaluating"], ["c1", "choosing"]]), timeSplitPart(timeSplit))),
+      }), legend([["c0", "evaluating"], ["c1", "choosing"]]), timeSumsPart({ ...timeSplit, n_trials: timeSplit.rows.length }))),
   ];
 }
 
