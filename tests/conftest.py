@@ -81,6 +81,17 @@ def browser_or_skip() -> str:
     pytest.skip(reason)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Forget compiled kernels older than their sources: numba looks at one file only, and they are made of several."""
+    if hasattr(config, "workerinput"):
+        return
+    kernels = ROOT / "src/nasbot/otmann"
+    newest = max(source.stat().st_mtime for source in kernels.glob("_*.py"))
+    for index in (kernels / "__pycache__").glob("*.nbi"):
+        if index.stat().st_mtime < newest:
+            index.unlink()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if THOROUGH:
         return

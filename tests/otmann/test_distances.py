@@ -31,6 +31,17 @@ def test_all_three_ways_of_asking_agree(kind: str) -> None:
     np.testing.assert_array_equal(table.d, table.d.transpose(0, 2, 1))
 
 
+@pytest.mark.parametrize("kind", ["mlp-reg", "cnn"])
+def test_networks_on_both_sides_of_what_the_fast_solver_takes(kind: str) -> None:
+    """63 layers of a class fit into its words; larger networks, in the same tables, are for the plain solver."""
+    sizes = (64, 66, 68, 90, 130, 20)
+    archs = [random_architecture(kind, rng=np.random.default_rng(size), n_layers=size) for size in sizes]
+    table = nasbot.pairwise(archs)
+    for i, j in ((0, 1), (0, 3), (2, 4), (3, 5), (4, 5)):
+        for k, nu in enumerate(table.structural_weights):
+            assert table.d[k, i, j] == pytest.approx(reference_distance(archs[i], archs[j], nu), rel=1e-9)
+
+
 def test_threads_change_nothing_to_the_last_bit() -> None:
     a, b = networks("cnn", 40), networks("cnn", 30, first_seed=100)
     otmann = Otmann()
@@ -96,9 +107,9 @@ def test_two_vocabularies_are_refused() -> None:
 
 
 def test_a_solve_that_does_not_converge_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    from nasbot.otmann import _network_simplex
+    from nasbot.otmann import _network_simplex, _pairs
 
-    monkeypatch.setattr(_network_simplex, "add_class_distances", lambda *_: _network_simplex.NOT_CONVERGED)
+    monkeypatch.setattr(_pairs, "add_distances", lambda *_: _network_simplex.NOT_CONVERGED)
     with pytest.raises(SolverError, match="did not converge"):
         nasbot.pairwise(networks("cnn", 3))
 

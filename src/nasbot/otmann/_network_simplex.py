@@ -21,15 +21,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from nasbot.architecture.penalties import NEVER_MATCH, NON_ASSIGNMENT_COST
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 REDUCED_COST_TOLERANCE = 1e-12  # costs are of order 1
 PIVOTS_PER_NODE = 1000  # about 2 are needed; the cap only has to exist
-TILE = 128  # layers of the second side whose structural costs are computed together: their rows stay in the L1 cache
-UNROLLED = 4  # features added at a time; packing pads their number to a multiple
 NOT_CONVERGED = -1
 
 
@@ -239,7 +235,7 @@ def optimise(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _total_cost(n_rows: int, n_columns: int, cost: Floats, tree: Integers, flow: Floats) -> float:
+def total_cost(n_rows: int, n_columns: int, cost: Floats, tree: Integers, flow: Floats) -> float:
     """Summed over tree arcs, so that a network matched with itself costs exactly 0."""
     total = 0.0
     for x in range(1, n_rows + 1):
@@ -274,188 +270,4 @@ def solve_one(mass_1: Floats, mass_2: Floats, cost: Floats, plan: Floats) -> flo
         plan[x, parent - n_rows if parent else 0] = flow[x]
     for x in range(n_rows + 1, n_rows + n_columns + 1):
         plan[tree[PARENT, x], x - n_rows] = flow[x]
-    return _total_cost(n_rows, n_columns, cost, tree, flow)
-
-
-# Reassociation lets the compiler vectorise the sums; path lengths are finite, so the other freedoms change nothing.
-@njit(cache=True, nogil=True, fastmath={"nnan", "ninf", "nsz", "reassoc", "contract"})
-def _structural_costs(
-    features_1: Floats, first_row: int, n_rows: int, features_2: Floats, begin: int, end: int, out: Floats
-) -> None:
-    """out[i, j - begin] = sum over features of |features_1[:, first_row + i] - features_2[:, j]|."""
-    n = end - begin
-    for i in range(n_rows):
-        row = out[i]
-        row[:n] = 0.0
-        for k in range(0, features_1.shape[0], UNROLLED):
-            x0 = features_1[k, first_row + i]
-            x1 = features_1[k + 1, first_row + i]
-            x2 = features_1[k + 2, first_row + i]
-            x3 = features_1[k + 3, first_row + i]
-            y0 = features_2[k, begin:end]
-            y1 = features_2[k + 1, begin:end]
-            y2 = features_2[k + 2, begin:end]
-            y3 = features_2[k + 3, begin:end]
-            for j in range(n):
-                row[j] += (abs(x0 - y0[j]) + abs(x1 - y1[j])) + (abs(x2 - y2[j]) + abs(x3 - y3[j]))
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _cancel(
-    mass_1: Floats,
-    mass_2: Floats,
-    structural: Floats,
-    labels_1: Integers,
-    label_costs_2: Floats,
-    mass_left_1: Floats,
-    mass_left_2: Floats,
-    columns_left: Integers,
-    structural_left: Floats,
-    label_cost_left: Floats,
-) -> tuple[int, int]:
-    """Match what is in the same place; returns how many rows and columns have mass left, compacted in ``..._left``.
-
-    Costs are a pseudo-distance between layers (tables are checked for it), so mass that both networks have in the same
-    place, at cost 0, need not travel: whatever passes through such a pair could take the direct way for no more. The
-    relatives that a search compares share most of their layers, and their problems become small.
-    """
-    n_rows = len(mass_1)
-    n_columns = len(mass_2)
-    mass_left_2[:n_columns] = mass_2
-    n_rows_left = 0
-    for x in range(n_rows):
-        structural_row = structural[x]
-        label_cost_row = label_costs_2[labels_1[x]]
-        left = mass_1[x]
-        n_near = 0
-        for y in range(n_columns):
-            n_near += structural_row[y] == 0.0
-        if n_near:
-            for y in range(n_columns):
-                if structural_row[y] == 0.0 and label_cost_row[y] == 0.0:
-                    matched = min(left, mass_left_2[y])
-                    left -= matched
-                    mass_left_2[y] -= matched
-        if left > 0.0:
-            mass_left_1[n_rows_left] = left
-            structural_left[n_rows_left, :n_columns] = structural_row
-            label_cost_left[n_rows_left, :n_columns] = label_cost_row
-            n_rows_left += 1
-    n_columns_left = 0
-    for y in range(n_columns):
-        if mass_left_2[y] > 0.0:
-            mass_left_2[n_columns_left] = mass_left_2[y]
-            columns_left[n_columns_left] = y
-            n_columns_left += 1
-    if n_columns_left < n_columns:
-        for x in range(n_rows_left):
-            for y in range(n_columns_left):
-                structural_left[x, y] = structural_left[x, columns_left[y]]
-                label_cost_left[x, y] = label_cost_left[x, columns_left[y]]
-    return n_rows_left, n_columns_left
-
-
-@njit(cache=True, nogil=True)
-def _largest(offsets: Integers, begin: int, end: int) -> int:
-    most = 0
-    for i in range(begin, end):
-        most = max(most, offsets[i + 1] - offsets[i])
-    return most
-
-
-@njit(cache=True, nogil=True)
-def add_class_distances(
-    first: int,
-    last: int,
-    only_above: bool,
-    features_1: Floats,
-    masses_1: Floats,
-    labels_1: Integers,
-    offsets_1: Integers,
-    features_2: Floats,
-    masses_2: Floats,
-    label_costs_2: Floats,
-    offsets_2: Integers,
-    weights: Floats,
-    out: Floats,
-) -> int:
-    """Add one exchange class's share of d to out[i, j, k] for networks first <= i < last against all j (or all j > i).
-
-    offsets     first layer of each network of this class in the arrays, and the end
-    features    (features, layers), path lengths already divided by their number
-    label_costs_2[l, y]   penalty of label l against layer y of the second side
-    weights     nu, descending: mass matched at a large nu stays well matched at a smaller one
-    Returns the number of pivots, or NOT_CONVERGED.
-    """
-    n_networks_2 = len(offsets_2) - 1
-    most_rows = _largest(offsets_1, first, last)
-    most_columns = _largest(offsets_2, 0, n_networks_2)
-    tile = TILE + most_columns
-    structural = np.empty((most_rows, tile))
-    cost = np.full((most_rows + 1, most_columns + 1), NON_ASSIGNMENT_COST)
-    cost[0, 0] = 0.0
-    n_nodes = most_rows + most_columns + 1
-    tree = np.empty((4, n_nodes), np.int64)
-    flow = np.empty(n_nodes)
-    row_potential = np.empty(most_rows + 1)
-    column_potential = np.empty(most_columns + 1)
-    scratch = np.zeros((2, n_nodes), np.int64)
-    mass_left_1 = np.empty(most_rows)
-    mass_left_2 = np.empty(most_columns)
-    columns_left = np.empty(most_columns, np.int64)
-    structural_left = np.empty((most_rows, most_columns))
-    label_cost_left = np.empty((most_rows, most_columns))
-    stamp = 0
-    for i in range(first, last):
-        row_0 = offsets_1[i]
-        n_rows = offsets_1[i + 1] - row_0
-        tile_end = i + 1 if only_above else 0
-        while tile_end < n_networks_2:
-            tile_begin = tile_end
-            tile_end += 1
-            while tile_end < n_networks_2 and offsets_2[tile_end + 1] - offsets_2[tile_begin] <= tile:
-                tile_end += 1
-            _structural_costs(
-                features_1, row_0, n_rows, features_2, offsets_2[tile_begin], offsets_2[tile_end], structural
-            )
-            for j in range(tile_begin, tile_end):
-                column_0 = offsets_2[j]
-                n_columns = offsets_2[j + 1] - column_0
-                in_tile = column_0 - offsets_2[tile_begin]
-                if n_rows == 1 and n_columns == 1:
-                    matched = min(masses_1[row_0], masses_2[column_0])
-                    unassigned = abs(masses_1[row_0] - masses_2[column_0]) * NON_ASSIGNMENT_COST
-                    label_cost = label_costs_2[labels_1[row_0], column_0]
-                    for k in range(len(weights)):
-                        pair_cost = label_cost + weights[k] * structural[0, in_tile]
-                        out[i, j, k] += matched * min(NEVER_MATCH, pair_cost) + unassigned
-                    continue
-                n_rows_left, n_columns_left = _cancel(
-                    masses_1[row_0 : row_0 + n_rows],
-                    masses_2[column_0 : column_0 + n_columns],
-                    structural[:n_rows, in_tile : in_tile + n_columns],
-                    labels_1[row_0 : row_0 + n_rows],
-                    label_costs_2[:, column_0 : column_0 + n_columns],
-                    mass_left_1,
-                    mass_left_2,
-                    columns_left,
-                    structural_left,
-                    label_cost_left,
-                )
-                for k in range(len(weights)):
-                    weight = weights[k]
-                    for x in range(n_rows_left):
-                        label_cost_row = label_cost_left[x]
-                        structural_row = structural_left[x]
-                        cost_row = cost[x + 1, 1 : n_columns_left + 1]
-                        for y in range(n_columns_left):
-                            cost_row[y] = label_cost_row[y] + weight * structural_row[y]
-                    if k == 0:
-                        start_unassigned(mass_left_1[:n_rows_left], mass_left_2[:n_columns_left], tree, flow)
-                    stamp = optimise(
-                        n_rows_left, n_columns_left, cost, tree, flow, row_potential, column_potential, scratch, stamp
-                    )
-                    if stamp == NOT_CONVERGED:
-                        return NOT_CONVERGED
-                    out[i, j, k] += _total_cost(n_rows_left, n_columns_left, cost, tree, flow)
-    return stamp
+    return total_cost(n_rows, n_columns, cost, tree, flow)

@@ -126,29 +126,39 @@ def _solve_all(
     a: PackedNetworks, b: PackedNetworks, weights: tuple[float, ...], *, only_above: bool, threads: int | None
 ) -> Floats:
     """d for every pair, (weights, n, m); with ``only_above`` zero on and below the diagonal."""
-    from nasbot.otmann._network_simplex import NOT_CONVERGED, add_class_distances
+    from nasbot.otmann._network_simplex import NOT_CONVERGED
+    from nasbot.otmann._pairs import add_distances
 
     descending = np.argsort(-np.array(weights), kind="stable")
     nu = np.array(weights)[descending]
-    label_costs = a.rules.penalties_for(a.vocabulary).matrix[:, b.labels]
+    label_costs = _to_whole_lanes(a.rules.penalties_for(a.vocabulary).matrix[:, b.labels])
+    features_b = _to_whole_lanes(b.features)
     out = np.zeros((len(a), len(b), len(weights)))
 
     def solve_rows(first: int, last: int) -> None:
-        for c in range(len(a.offsets)):
-            n_pivots = add_class_distances(
-                first, last, only_above,
-                a.features, a.masses, a.labels, a.offsets[c],
-                b.features, b.masses, label_costs, b.offsets[c],
-                nu, out,
-            )  # fmt: skip
-            if n_pivots == NOT_CONVERGED:
-                raise SolverError(f"network simplex did not converge, networks {first} to {last - 1}; please report it")
+        n_pivots = add_distances(
+            first, last, only_above,
+            a.features, a.masses, a.labels, a.offsets,
+            features_b, b.masses, label_costs, b.offsets,
+            nu, out,
+        )  # fmt: skip
+        if n_pivots == NOT_CONVERGED:
+            raise SolverError(f"network simplex did not converge, networks {first} to {last - 1}; please report it")
 
     _in_chunks(solve_rows, len(a), _n_threads(a, b, threads))
     d = np.empty((len(weights), len(a), len(b)))
     for k, at in enumerate(descending):
         d[at] = out[:, :, k]
     return d
+
+
+def _to_whole_lanes(rows: Floats) -> Floats:
+    """With room behind each row, since the kernel reads whole lanes from any column on."""
+    from nasbot.otmann._lanes import LANES
+
+    padded = np.zeros((len(rows), rows.shape[1] + LANES))
+    padded[:, : rows.shape[1]] = rows
+    return padded
 
 
 def _n_threads(a: PackedNetworks, b: PackedNetworks, threads: int | None) -> int:

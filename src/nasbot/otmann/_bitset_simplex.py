@@ -1,0 +1,273 @@
+"""The network simplex of ``_network_simplex`` for problems of at most 63 rows and 63 columns, twice as fast.
+
+Same problem, same start, same rule for the arc that leaves, so it ends for the same reason. The trees of such problems
+are small (a cycle has five nodes, what is cut off six), and what costs time are mispredicted branches and the search
+for the entering arc. So everything below a node is a set of bits: whether a node is on the way to another is one test,
+turning a subtree over is a few operations on words, and potentials are shifted sixteen at a time without a branch.
+
+Nodes: 0 the root, 1.. the rows, COLUMNS + 1.. the columns. The root has number 0 among the columns too, so bit k of a
+set of rows is row k, and bit k of a set of columns is node COLUMNS + k.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from nasbot.architecture.penalties import NON_ASSIGNMENT_COST
+from nasbot.otmann._lanes import LANES, add_to_lanes, first_bit, lanes_below, lanes_equal, least_lane
+from nasbot.otmann._network_simplex import NOT_CONVERGED, PIVOTS_PER_NODE, REDUCED_COST_TOLERANCE
+
+Floats = NDArray[np.float64]
+Words = NDArray[np.uint64]
+
+# Everything that counts or indexes is unsigned: numba then need not ask whether an index is negative (a tenth faster).
+Word = np.uint64
+ZERO, ONE = Word(0), Word(1)
+ALL = ~ZERO
+COLUMNS = Word(64)
+MOST_LAYERS = 63
+N_NODES = 128
+STEP = Word(LANES)
+OUT_OF_REACH = -1e9  # potential of the columns that only fill the last sixteen lanes: they never look worth entering
+
+# A basis, as separate arrays (in a tuple each use would cost numba a reference count):
+#   parent, flow (N_NODES,)              the tree parent, and what flows on the arc to it
+#   rows_below, columns_below (N_NODES,) the node and all that hangs below it, as bits
+#   row_potential, column_potential
+#   path (2 * N_NODES,)                 scratch: the two arms of a cycle, the second from SECOND_ARM on
+SECOND_ARM = Word(N_NODES)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def in_lanes(n: Word) -> Word:
+    """How many the whole lanes hold that n rows or columns and the root need."""
+    return (n + STEP) // STEP * STEP
+
+
+@njit(cache=True, nogil=True, inline="always")
+def start_unassigned(
+    n_rows: Word,
+    n_columns: Word,
+    mass_1: Floats,
+    mass_2: Floats,
+    parent: Words,
+    flow: Floats,
+    rows_below: Words,
+    columns_below: Words,
+    row_potential: Floats,
+    column_potential: Floats,
+) -> None:
+    """The star around the root: every unit of mass stays unassigned."""
+    rows_below[0] = ALL
+    columns_below[0] = ALL
+    row_potential[0] = 0.0
+    column_potential[0] = 0.0
+    for row in range(ONE, n_rows + ONE):
+        parent[row] = ZERO
+        flow[row] = mass_1[row - ONE]
+        rows_below[row] = ONE << row
+        columns_below[row] = ZERO
+        row_potential[row] = NON_ASSIGNMENT_COST
+    for column in range(ONE, n_columns + ONE):
+        x = COLUMNS + column
+        parent[x] = ZERO
+        flow[x] = mass_2[column - ONE]
+        rows_below[x] = ZERO
+        columns_below[x] = ONE << column
+        column_potential[column] = NON_ASSIGNMENT_COST
+    for filler in range(n_columns + ONE, in_lanes(n_columns)):
+        column_potential[filler] = OUT_OF_REACH
+
+
+@njit(cache=True, nogil=True, inline="always")
+def set_potentials(
+    n_rows: Word,
+    n_columns: Word,
+    cost: Floats,
+    stride: Word,
+    parent: Words,
+    row_potential: Floats,
+    column_potential: Floats,
+    path: Words,
+) -> None:
+    """Potentials with row + column = ``cost`` on every tree arc, and 0 at the root."""
+    rows_known = ONE
+    columns_known = ONE
+    for start in range(ONE, n_rows + n_columns + ONE):
+        # Up to what is known, then down again.
+        x = start if start <= n_rows else start - n_rows + COLUMNS
+        top = ZERO
+        while not ((rows_known >> x) if x < COLUMNS else (columns_known >> (x - COLUMNS))) & ONE:
+            path[top] = x
+            top += ONE
+            x = parent[x]
+        while top:
+            top -= ONE
+            above = x
+            x = path[top]
+            if x < COLUMNS:
+                column = above - COLUMNS if above else ZERO
+                row_potential[x] = cost[x * stride + column] - column_potential[column]
+                rows_known |= ONE << x
+            else:
+                column = x - COLUMNS
+                column_potential[column] = cost[above * stride + column] - row_potential[above]
+                columns_known |= ONE << column
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _pivot(
+    n_row_lanes: Word,
+    n_column_lanes: Word,
+    row: Word,
+    column: Word,
+    reduced_cost: float,
+    parent: Words,
+    flow: Floats,
+    rows_below: Words,
+    columns_below: Words,
+    row_potential: Floats,
+    column_potential: Floats,
+    path: Words,
+) -> None:
+    """Bring the arc from ``row`` to ``column`` (0 is the root in both) into the tree."""
+    # Up from both ends to the apex (everything is below the root). Rows and columns take turns, so flow drops on every
+    # other node: those in even places. Selecting, not branching, since which of them is the least cannot be predicted.
+    target = COLUMNS + column if column else ZERO
+    step = np.inf
+    leaving = ZERO
+    row_end = ZERO
+    x = row
+    while not (columns_below[x] >> column) & ONE:
+        path[row_end] = x
+        amount = np.inf if row_end & ONE else flow[x]
+        less = amount < step
+        step = amount if less else step
+        leaving = row_end if less else leaving
+        row_end += ONE
+        x = parent[x]
+    apex = x
+    column_end = SECOND_ARM
+    x = target
+    while x != apex:
+        path[column_end] = x
+        amount = np.inf if column_end & ONE else flow[x]
+        less = amount <= step
+        step = amount if less else step
+        leaving = column_end if less else leaving
+        column_end += ONE
+        x = parent[x]
+
+    # What hung below the leaving arc is turned over, from its end of the new arc, and hung on the other end.
+    if leaving < SECOND_ARM:
+        turned, turned_end = ZERO, row_end
+        other, other_end = SECOND_ARM, column_end
+        above = target
+        shift = reduced_cost
+    else:
+        turned, turned_end = SECOND_ARM, column_end
+        other, other_end = ZERO, row_end
+        above = row
+        shift = -reduced_cost
+    moved_rows = rows_below[path[leaving]]
+    moved_columns = columns_below[path[leaving]]
+    rows_of_previous = ZERO
+    columns_of_previous = ZERO
+    carried = step
+    change = -step
+    for i in range(turned, leaving + ONE):
+        x = path[i]
+        changed = flow[x] + change
+        flow[x] = carried
+        carried = changed
+        change = -change
+        parent[x] = above
+        above = x
+        rows_before = rows_below[x]
+        columns_before = columns_below[x]
+        rows_below[x] = moved_rows & ~rows_of_previous
+        columns_below[x] = moved_columns & ~columns_of_previous
+        rows_of_previous = rows_before
+        columns_of_previous = columns_before
+    for i in range(leaving + ONE, turned_end):
+        x = path[i]
+        flow[x] += change
+        change = -change
+        rows_below[x] &= ~moved_rows
+        columns_below[x] &= ~moved_columns
+    change = -step
+    for i in range(other, other_end):
+        x = path[i]
+        flow[x] += change
+        change = -change
+        rows_below[x] |= moved_rows
+        columns_below[x] |= moved_columns
+    for begin in range(ZERO, n_row_lanes, STEP):
+        add_to_lanes(row_potential, begin, moved_rows >> begin, shift)
+    for begin in range(ZERO, n_column_lanes, STEP):
+        add_to_lanes(column_potential, begin, moved_columns >> begin, -shift)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def optimise(
+    n_rows: Word,
+    n_columns: Word,
+    cost: Floats,
+    stride: Word,
+    parent: Words,
+    flow: Floats,
+    rows_below: Words,
+    columns_below: Words,
+    row_potential: Floats,
+    column_potential: Floats,
+    path: Words,
+) -> int:
+    """Pivot from the basis given, with its potentials, to an optimal one for ``cost``.
+
+    ``cost[stride * row + column]``: rows of ``stride``, a multiple of LANES. Each row in turn brings in its best arc
+    until it has none; a whole round without one proves optimality. Returns the number of pivots, or NOT_CONVERGED.
+    """
+    n_row_lanes = in_lanes(n_rows)
+    n_column_lanes = in_lanes(n_columns)
+    most_pivots = PIVOTS_PER_NODE * (int(n_rows) + int(n_columns) + 1)
+    n_pivots = 0
+    row = ZERO
+    n_clean = ZERO
+    while n_clean <= n_rows and n_pivots <= most_pivots:
+        first = row * stride
+        bound = row_potential[row] - REDUCED_COST_TOLERANCE
+        violated = ZERO
+        for begin in range(ZERO, n_column_lanes, STEP):
+            violated |= lanes_below(cost, first + begin, column_potential, begin, bound)
+        if violated:
+            best = np.inf
+            for begin in range(ZERO, n_column_lanes, STEP):
+                best = min(best, least_lane(cost, first + begin, column_potential, begin))
+            bests = ZERO
+            for begin in range(ZERO, n_column_lanes, STEP):
+                bests |= lanes_equal(cost, first + begin, column_potential, begin, best) << begin
+            _pivot(
+                n_row_lanes, n_column_lanes, row, first_bit(bests), best - row_potential[row],
+                parent, flow, rows_below, columns_below, row_potential, column_potential, path,
+            )  # fmt: skip
+            n_pivots += 1
+            n_clean = ZERO
+        else:
+            row = row + ONE if row < n_rows else ZERO
+            n_clean += ONE
+    return n_pivots if n_pivots <= most_pivots else NOT_CONVERGED
+
+
+@njit(cache=True, nogil=True, inline="always")
+def total_cost(n_rows: Word, n_columns: Word, cost: Floats, stride: Word, parent: Words, flow: Floats) -> float:
+    """Summed over tree arcs, so that a network matched with itself costs exactly 0."""
+    total = 0.0
+    for row in range(ONE, n_rows + ONE):
+        above = parent[row]
+        total += flow[row] * cost[row * stride + (above - COLUMNS if above else ZERO)]
+    for column in range(ONE, n_columns + ONE):
+        x = COLUMNS + column
+        total += flow[x] * cost[parent[x] * stride + column]
+    return total

@@ -1,0 +1,204 @@
+"""Sixteen numbers at a time, for the inner loops of the solver that the compiler does not turn into vector code itself.
+
+Each function is plain Python first: that is what it means, and what runs under NUMBA_DISABLE_JIT=1. Compiled code gets
+the same as vector instructions, of whatever width the machine has (LLVM splits sixteen lanes as it must). Nothing asks
+whether an index is in range: arrays end on whole lanes, which is the callers' promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import lower_builtin, type_callable
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Whole = int | np.uint64
+
+LANES = 16
+AT_ONCE = 6  # features; path lengths come in sixes, of three kinds to and from either end
+
+
+# -- what they mean ----------------------------------------------------------------------------------------------------
+
+
+def lanes_below(a: Floats, at_a: Whole, b: Floats, at_b: Whole, bound: float) -> np.uint64:
+    """Bit k is set where a - b < bound in lane k."""
+    return _as_bits(_lanes(a, at_a) - _lanes(b, at_b) < bound)
+
+
+def lanes_equal(a: Floats, at_a: Whole, b: Floats, at_b: Whole, value: float) -> np.uint64:
+    """Bit k is set where a - b == value in lane k."""
+    return _as_bits(_lanes(a, at_a) - _lanes(b, at_b) == value)
+
+
+def least_lane(a: Floats, at_a: Whole, b: Floats, at_b: Whole) -> float:
+    """The least a - b."""
+    return float(min(_lanes(a, at_a) - _lanes(b, at_b)))
+
+
+def add_to_lanes(a: Floats, at_a: Whole, bits: Whole, added: float) -> None:
+    """Add to a in lane k where bit k is set."""
+    for k in range(LANES):
+        if (int(bits) >> k) & 1:
+            _lanes(a, at_a)[k] += added
+
+
+def set_lanes(a: Floats, at_a: Whole, b: Floats, at_b: Whole, c: Floats, at_c: Whole, weight: float) -> None:
+    """a = b + weight * c."""
+    _lanes(a, at_a)[:] = _lanes(b, at_b) + weight * _lanes(c, at_c)
+
+
+def add_distances_to_lanes(
+    a: Floats, at_a: Whole, b: Floats, at_b: Whole, c: Floats, at_c: Whole, d_b: Whole, d_c: Whole
+) -> None:
+    """a += the sum of |b - c| over AT_ONCE features: numbers of b that are d_b apart, lanes of c that are d_c apart."""
+    distances = [abs(b[int(at_b) + k * int(d_b)] - _lanes(c, int(at_c) + k * int(d_c))) for k in range(AT_ONCE)]
+    while len(distances) > 1:
+        distances = [sum(distances[k : k + 2]) for k in range(0, len(distances), 2)]
+    _lanes(a, at_a)[:] += distances[0]
+
+
+def clear_lanes(a: Floats, at_a: Whole) -> None:
+    """a = 0."""
+    _lanes(a, at_a)[:] = 0.0
+
+
+def first_bit(bits: Whole) -> np.uint64:
+    """Number of the lowest bit that is set; one must be."""
+    return np.uint64((int(bits) & -int(bits)).bit_length() - 1)
+
+
+def _lanes(a: Floats, at: Whole) -> Floats:
+    return a[int(at) : int(at) + LANES]
+
+
+def _as_bits(flags: NDArray[np.bool_]) -> np.uint64:
+    return np.uint64(sum(1 << k for k in range(LANES) if flags[k]))
+
+
+# -- what they compile to ----------------------------------------------------------------------------------------------
+
+_I32 = ir.IntType(32)
+_DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
+_BITS = ir.IntType(LANES)
+_FLAGS = ir.VectorType(ir.IntType(1), LANES)
+
+
+class _Code:
+    """The instructions of one call, written into its caller."""
+
+    def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
+        self.context = context
+        self.builder = builder
+        self.types = signature.args
+        self.arguments = arguments
+
+    def pointer(self, n: int, apart: int = 0, k: int = 0) -> Any:
+        """Into the array that is argument n, at argument n + 1, or k times argument ``apart`` further on."""
+        array = self.context.make_array(self.types[n])(self.context, self.builder, self.arguments[n])
+        at = self.arguments[n + 1]
+        if k:
+            at = self.builder.add(at, self.builder.mul(self.arguments[apart], ir.Constant(ir.IntType(64), k)))
+        return self.builder.gep(array.data, [at])
+
+    def number(self, n: int, apart: int = 0, k: int = 0) -> Any:
+        return self.builder.load(self.pointer(n, apart, k))
+
+    def lanes(self, n: int, apart: int = 0, k: int = 0) -> Any:
+        pointer = self.builder.bitcast(self.pointer(n, apart, k), _DOUBLES.as_pointer())
+        return self.builder.load(pointer, align=8)
+
+    def store(self, value: Any, n: int) -> Any:
+        self.builder.store(value, self.builder.bitcast(self.pointer(n), _DOUBLES.as_pointer()), align=8)
+        return self.context.get_dummy_value()
+
+    def everywhere(self, number: Any) -> Any:
+        """A number in all lanes."""
+        undefined = ir.Constant(_DOUBLES, ir.Undefined)
+        first = self.builder.insert_element(undefined, number, ir.Constant(_I32, 0))
+        return self.builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES))
+
+    def difference(self) -> Any:
+        return self.builder.fsub(self.lanes(0), self.lanes(2))
+
+    def compared(self, relation: str) -> Any:
+        flags = self.builder.fcmp_ordered(relation, self.difference(), self.everywhere(self.arguments[4]))
+        return self.builder.zext(self.builder.bitcast(flags, _BITS), ir.IntType(64))
+
+    def least(self) -> Any:
+        left, n = self.difference(), LANES
+        while n > 1:
+            n //= 2
+            undefined = ir.Constant(left.type, ir.Undefined)
+            low, high = (
+                self.builder.shuffle_vector(
+                    left, undefined, ir.Constant(ir.VectorType(_I32, n), list(range(first, first + n)))
+                )
+                for first in (0, n)
+            )
+            left = self.builder.select(self.builder.fcmp_ordered("<", low, high), low, high)
+        return self.builder.extract_element(left, ir.Constant(_I32, 0))
+
+    def add_where(self) -> Any:
+        flags = self.builder.bitcast(self.builder.trunc(self.arguments[2], _BITS), _FLAGS)
+        before = self.lanes(0)
+        after = self.builder.fadd(before, self.everywhere(self.arguments[3]))
+        return self.store(self.builder.select(flags, after, before), 0)
+
+    def set(self) -> Any:
+        weighted = self.builder.fmul(self.everywhere(self.arguments[6]), self.lanes(4))
+        return self.store(self.builder.fadd(self.lanes(2), weighted), 0)
+
+    def absolute(self, lanes: Any) -> Any:
+        words = ir.VectorType(ir.IntType(64), LANES)
+        all_but_sign = ir.Constant(words, [ir.Constant(ir.IntType(64), 2**63 - 1)] * LANES)
+        return self.builder.bitcast(self.builder.and_(self.builder.bitcast(lanes, words), all_but_sign), _DOUBLES)
+
+    def add_distances(self) -> Any:
+        builder = self.builder
+        distances = [
+            self.absolute(builder.fsub(self.everywhere(self.number(2, 6, k)), self.lanes(4, 7, k)))
+            for k in range(AT_ONCE)
+        ]
+        while len(distances) > 1:
+            pairs = [distances[k : k + 2] for k in range(0, len(distances), 2)]
+            distances = [builder.fadd(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+        return self.store(builder.fadd(self.lanes(0), distances[0]), 0)
+
+    def clear(self) -> Any:
+        return self.store(ir.Constant(_DOUBLES, [ir.Constant(ir.DoubleType(), 0.0)] * LANES), 0)
+
+    def trailing_zeros(self) -> Any:
+        return self.builder.cttz(self.arguments[0], cgutils.true_bit)
+
+
+def _compile(function: Callable[..., Any], code: Callable[[_Code], Any], returns: Any) -> None:
+    """Let compiled code that calls ``function`` contain ``code`` in its place."""
+
+    def typed(*_: Any) -> Any:
+        return returns
+
+    typed.__signature__ = signature(function)  # type: ignore[attr-defined]
+    type_callable(function)(lambda context: typed)
+
+    def lowered(context: Any, builder: Any, given: Any, arguments: Any) -> Any:
+        return code(_Code(context, builder, given, arguments))
+
+    lower_builtin(function, types.VarArg(types.Any))(lowered)  # type: ignore[no-untyped-call]
+
+
+_compile(lanes_below, lambda code: code.compared("<"), types.uint64)
+_compile(lanes_equal, lambda code: code.compared("=="), types.uint64)
+_compile(least_lane, _Code.least, types.float64)
+_compile(add_to_lanes, _Code.add_where, types.void)
+_compile(set_lanes, _Code.set, types.void)
+_compile(add_distances_to_lanes, _Code.add_distances, types.void)
+_compile(clear_lanes, _Code.clear, types.void)
+_compile(first_bit, _Code.trailing_zeros, types.uint64)

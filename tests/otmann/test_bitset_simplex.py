@@ -1,0 +1,107 @@
+"""The fast solver against the plain one, on problems of every size that it takes, degenerate ones above all."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from nasbot.architecture.penalties import NEVER_MATCH
+from nasbot.otmann import _bitset_simplex as bitset
+from nasbot.otmann import solve_transport
+from nasbot.otmann._lanes import LANES
+from nasbot.otmann.costs import augmented_cost
+from nasbot.testing.strategies import TransportProblem, transport_problems
+
+Floats = NDArray[np.float64]
+
+
+def bitset_cost(mass_1: Floats, mass_2: Floats, costs: list[Floats]) -> list[float]:
+    """Totals under each of ``costs`` in turn, the tree kept from one to the next."""
+    rows, columns = np.uint64(len(mass_1)), np.uint64(len(mass_2))
+    stride = (len(mass_2) + LANES) // LANES * LANES
+    parent, rows_below, columns_below = (np.zeros(bitset.N_NODES, np.uint64) for _ in range(3))
+    path = np.zeros(2 * bitset.N_NODES, np.uint64)
+    flow, row_potential, column_potential = (np.full(bitset.N_NODES, np.nan) for _ in range(3))
+    bitset.start_unassigned(
+        rows, columns, mass_1, mass_2, parent, flow, rows_below, columns_below, row_potential, column_potential
+    )
+    totals = []
+    for cost in costs:
+        padded = np.zeros((len(mass_1) + 1, stride))  # the filler would be worth entering, were it in reach
+        padded[:, : len(mass_2) + 1] = augmented_cost(np.minimum(cost, NEVER_MATCH))
+        bitset.set_potentials(
+            rows, columns, padded.ravel(), np.uint64(stride), parent, row_potential, column_potential, path
+        )
+        n_pivots = bitset.optimise(
+            rows, columns, padded.ravel(), np.uint64(stride),
+            parent, flow, rows_below, columns_below, row_potential, column_potential, path,
+        )  # fmt: skip
+        assert n_pivots >= 0
+        totals.append(bitset.total_cost(rows, columns, padded.ravel(), np.uint64(stride), parent, flow))
+        check_basis(len(mass_1), len(mass_2), mass_1, mass_2, parent, flow, rows_below, columns_below)
+    return totals
+
+
+def check_basis(
+    n_rows: int,
+    n_columns: int,
+    mass_1: Floats,
+    mass_2: Floats,
+    parent: NDArray[np.uint64],
+    flow: Floats,
+    rows_below: NDArray[np.uint64],
+    columns_below: NDArray[np.uint64],
+) -> None:
+    """The bits say what the parents say, and what flows is what there is."""
+    columns = int(bitset.COLUMNS)
+    nodes = [*range(1, n_rows + 1), *range(columns + 1, columns + n_columns + 1)]
+    below: dict[int, set[int]] = {x: set() for x in [0, *nodes]}
+    for node in nodes:
+        x = node
+        while x:
+            below[x].add(node)
+            x = int(parent[x])
+    for x in nodes:
+        bits = int(rows_below[x]) | int(columns_below[x]) << columns
+        assert {k for k in range(2 * columns) if bits >> k & 1} == below[x]
+    through = dict.fromkeys([0, *nodes], 0.0)
+    for x in nodes:
+        through[x] += flow[x]
+        through[int(parent[x])] += flow[x]
+    total = mass_1.sum() + mass_2.sum()
+    assert flow[nodes].min(initial=0.0) >= 0.0
+    np.testing.assert_allclose([through[1 + i] for i in range(n_rows)], mass_1, atol=1e-12 * total)
+    np.testing.assert_allclose([through[columns + 1 + j] for j in range(n_columns)], mass_2, atol=1e-12 * total)
+
+
+@given(transport_problems())
+def test_it_gives_the_cost_of_the_plain_solver(problem: TransportProblem) -> None:
+    scale = max(float(problem.mass_1.sum() + problem.mass_2.sum()), 1e-300)
+    plain = solve_transport(problem.mass_1, problem.mass_2, problem.cost).total_cost
+    (fast,) = bitset_cost(problem.mass_1, problem.mass_2, [problem.cost])
+    assert fast / scale == pytest.approx(plain / scale, rel=1e-12, abs=1e-14)
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 63), st.integers(0, 63), st.integers(1, 4), st.integers(1, 5), st.integers(0, 2**32 - 1))
+def test_whole_masses_and_few_costs_do_not_make_it_cycle(
+    n_rows: int, n_columns: int, most_mass: int, n_costs: int, seed: int
+) -> None:
+    """Nearly every pivot of such problems is degenerate, and nearly every choice a tie."""
+    rng = np.random.default_rng(seed)
+    mass_1, mass_2 = (rng.integers(1, most_mass + 1, n).astype(float) for n in (n_rows, n_columns))
+    costs = [rng.integers(0, n_costs, (n_rows, n_columns)) / 2 for _ in range(3)]
+    fast = bitset_cost(mass_1, mass_2, costs)
+    plain = [solve_transport(mass_1, mass_2, cost).total_cost for cost in costs]
+    np.testing.assert_allclose(fast, plain, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 15, 16, 31, 32, 47, 48, 62, 63])
+def test_the_largest_problems_and_the_edges_of_lanes(n: int) -> None:
+    rng = np.random.default_rng(n)
+    mass_1, mass_2 = rng.lognormal(0, 3, (2, n))
+    costs = [rng.uniform(0, 1, (n, n)) + nu * rng.uniform(0, 5, (n, n)) for nu in (0.8, 0.4, 0.2, 0.1)]
+    fast = bitset_cost(mass_1, mass_2, costs)
+    plain = [solve_transport(mass_1, mass_2, cost).total_cost for cost in costs]
+    np.testing.assert_allclose(fast, plain, rtol=1e-12)
