@@ -31,11 +31,13 @@ def test_the_compiled_pass_gives_the_masses_and_path_lengths_of_the_plain_one(ki
     archs = networks(kind)
     packed = pack(archs, rules)
     class_of = rules.penalties_for(packed.vocabulary).exchange_classes
-    for i, arch in enumerate(archs):
+    assert (np.diff(packed.total_masses[packed.order]) >= 0).all()
+    for i, number in enumerate(packed.order):
+        arch = archs[number]
         masses = layer_masses(arch, rules.mass_rules)
         lengths = arch.path_lengths.features
         labels = [arch.vocabulary.index[layer.label] for layer in arch.layers]
-        assert packed.total_masses[i] == pytest.approx(masses.sum(), rel=1e-14)
+        assert packed.total_masses[number] == pytest.approx(masses.sum(), rel=1e-14)
         for c, offsets in enumerate(packed.offsets):
             rows = slice(offsets[i], offsets[i + 1])
             members = [u for u, label in enumerate(labels) if class_of[label] == c]
@@ -43,6 +45,8 @@ def test_the_compiled_pass_gives_the_masses_and_path_lengths_of_the_plain_one(ki
             np.testing.assert_array_equal(packed.labels[rows], [labels[u] for u in members])
             np.testing.assert_allclose(packed.masses[rows], masses[members], rtol=1e-14)
             np.testing.assert_array_equal(packed.features[:, rows].T, lengths[members] / lengths.shape[1])
+            penalties = rules.penalties_for(packed.vocabulary).matrix
+            np.testing.assert_array_equal(packed.label_costs[:, rows], penalties[:, [labels[u] for u in members]])
 
 
 def test_layers_without_mass_are_left_out_and_totals_may_be_zero() -> None:

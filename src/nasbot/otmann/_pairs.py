@@ -217,7 +217,7 @@ def _largest(offsets: Integers, begin: int, end: int) -> int:
 def add_distances(
     first: int,
     last: int,
-    only_above: bool,
+    begins: Integers,
     features_1: Floats,
     masses_1: Floats,
     labels_1: Integers,
@@ -229,7 +229,7 @@ def add_distances(
     weights: Floats,
     out: Floats,
 ) -> int:
-    """Add d to out[i, j, k] for networks first <= i < last against all j (or all j > i), class by class.
+    """Add d to out[i, j, k] for networks first <= i < last against all j >= begins[i], class by class.
 
     offsets[c, i]         first layer of class c of network i in the arrays; the end of the last one too
     features              (features, layers), path lengths already divided by their number
@@ -275,7 +275,7 @@ def add_distances(
         for i in range(first, last):
             row_0 = offsets_1[c, i]
             n_rows = offsets_1[c, i + 1] - row_0
-            tile_end = i + 1 if only_above else 0
+            tile_end = begins[i]
             while tile_end < n_networks_2:
                 tile_begin = tile_end
                 tile_end += 1

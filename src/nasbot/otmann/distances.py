@@ -21,6 +21,7 @@ from nasbot.otmann.packing import PackedNetworks, pack
 from nasbot.otmann.presets import RuleSet, rule_set
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Networks: TypeAlias = Sequence[Network] | PackedNetworks
 
 # Below about a millisecond of work a second thread costs more than it brings.
@@ -125,40 +126,43 @@ def checked_weights(weights: Iterable[float]) -> tuple[float, ...]:
 def _solve_all(
     a: PackedNetworks, b: PackedNetworks, weights: tuple[float, ...], *, only_above: bool, threads: int | None
 ) -> Floats:
-    """d for every pair, (weights, n, m); with ``only_above`` zero on and below the diagonal."""
+    """d for every pair, (weights, n, m); with ``only_above`` (a is b) for each pair once, zero elsewhere."""
+    descending = np.argsort(-np.array(weights), kind="stable")
+    nu = np.array(weights)[descending]
+    n_threads = _n_threads(a, b, threads)
+    d = np.zeros((len(weights), len(a), len(b)))
+    if only_above:
+        solved = _solve(a, a, np.arange(1, len(a) + 1), nu, n_threads)
+        d[np.ix_(descending, a.order, a.order)] = solved
+        return d
+    # The lighter network of a pair has the rows.
+    totals_a, totals_b = a.total_masses[a.order], b.total_masses[b.order]
+    solved = _solve(a, b, np.searchsorted(totals_b, totals_a, side="left"), nu, n_threads)
+    solved += _solve(b, a, np.searchsorted(totals_a, totals_b, side="right"), nu, n_threads).transpose(0, 2, 1)
+    d[np.ix_(descending, a.order, b.order)] = solved
+    return d
+
+
+def _solve(a: PackedNetworks, b: PackedNetworks, begins: Integers, nu: Floats, threads: int) -> Floats:
+    """d of the i-th of a against all of b from begins[i] on, in the order of packing; zero elsewhere."""
     from nasbot.otmann._network_simplex import NOT_CONVERGED
     from nasbot.otmann._pairs import add_distances
 
-    descending = np.argsort(-np.array(weights), kind="stable")
-    nu = np.array(weights)[descending]
-    label_costs = _to_whole_lanes(a.rules.penalties_for(a.vocabulary).matrix[:, b.labels])
-    features_b = _to_whole_lanes(b.features)
-    out = np.zeros((len(a), len(b), len(weights)))
+    out = np.zeros((len(a), len(b), len(nu)))
 
     def solve_rows(first: int, last: int) -> None:
         n_pivots = add_distances(
-            first, last, only_above,
+            first, last, begins,
             a.features, a.masses, a.labels, a.offsets,
-            features_b, b.masses, label_costs, b.offsets,
+            b.features, b.masses, b.label_costs, b.offsets,
             nu, out,
         )  # fmt: skip
         if n_pivots == NOT_CONVERGED:
             raise SolverError(f"network simplex did not converge, networks {first} to {last - 1}; please report it")
 
-    _in_chunks(solve_rows, len(a), _n_threads(a, b, threads))
-    d = np.empty((len(weights), len(a), len(b)))
-    for k, at in enumerate(descending):
-        d[at] = out[:, :, k]
-    return d
-
-
-def _to_whole_lanes(rows: Floats) -> Floats:
-    """With room behind each row, since the kernel reads whole lanes from any column on."""
-    from nasbot.otmann._lanes import LANES
-
-    padded = np.zeros((len(rows), rows.shape[1] + LANES))
-    padded[:, : rows.shape[1]] = rows
-    return padded
+    if begins.min() < len(b):
+        _in_chunks(solve_rows, len(a), threads)
+    return out.transpose(2, 0, 1)
 
 
 def _n_threads(a: PackedNetworks, b: PackedNetworks, threads: int | None) -> int:

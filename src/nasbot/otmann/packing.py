@@ -23,19 +23,27 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class PackedNetworks:
-    """Layers of many networks, sorted by exchange class, then network, then mass, the heaviest first.
+    """Layers of many networks, sorted by exchange class, then network, then mass.
 
+    Networks stand by ascending total mass, the layers of one class by descending mass: the solver needs a fifth fewer
+    pivots when the lighter network chooses first, and its heaviest layer before the others.
+
+    order (networks,)               the i-th of these networks is number order[i] of those packed
     features (k, layers)            path lengths, scaled so that the sum of |differences| is the structural cost
     masses, labels (layers,)        label numbers index the vocabulary
+    label_costs (labels, layers)    penalty of each label against each layer
     offsets (classes, networks + 1) where each network's layers of each class begin and end
-    total_masses (networks,)        tm(G)
+    total_masses (networks,)        tm(G), in the order in which the networks were packed
+    Behind the layers of features and label_costs there is room for the kernel to read on.
     """
 
     vocabulary: Vocabulary
     rules: RuleSet
+    order: Integers
     features: Floats
     masses: Floats
     labels: Integers
+    label_costs: Floats
     offsets: Integers
     total_masses: Floats
 
@@ -94,18 +102,34 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
     )
     for i in np.flatnonzero(~np.isfinite(total_masses)):
         check_finite(float(total_masses[i]), f"network {i}")
-    # Heavy layers first: the solver takes rows in this order, and needs a fifth fewer pivots than in any other tried.
-    segment = np.repeat(np.arange(n_classes * len(archs)), np.diff(offsets, axis=1).ravel())
-    order = np.lexsort((-masses[:n_kept], segment))
+    order = np.argsort(total_masses, kind="stable")
+    counts = np.diff(offsets, axis=1)
+    rank = np.empty(len(archs), np.int64)
+    rank[order] = np.arange(len(archs))
+    network = np.repeat(np.tile(rank, n_classes), counts.ravel())
+    class_number = np.repeat(np.arange(n_classes), counts.sum(axis=1))
+    layers = np.lexsort((-masses[:n_kept], network, class_number))
+    ends = np.cumsum(counts[:, order]).reshape(counts.shape)
     return PackedNetworks(
         vocabulary,
         rules,
-        np.ascontiguousarray(features[:, order]),
-        masses[order],
-        labels[order],
-        offsets,
+        order,
+        _with_room(features, layers),
+        masses[layers],
+        labels[layers],
+        _with_room(penalties.matrix, labels[layers]),
+        np.column_stack([np.concatenate([[0], ends[:-1, -1]]), ends]),
         total_masses,
     )
+
+
+def _with_room(rows: Floats, columns: Integers) -> Floats:
+    """These columns, and zeros behind them, since the kernel reads whole lanes from any column on."""
+    from nasbot.otmann._lanes import LANES
+
+    taken = np.zeros((len(rows), len(columns) + LANES))
+    np.take(rows, columns, axis=1, out=taken[:, : len(columns)])
+    return taken
 
 
 def _offsets(lengths: Sequence[int]) -> Integers:
