@@ -50,6 +50,11 @@ def add_to_lanes(a: Floats, at_a: Whole, bits: Whole, added: float) -> None:
             _lanes(a, at_a)[k] += added
 
 
+def copy_lanes(a: Floats, at_a: Whole, b: Floats, at_b: Whole) -> None:
+    """a = b."""
+    _lanes(a, at_a)[:] = _lanes(b, at_b)
+
+
 def set_lanes(a: Floats, at_a: Whole, b: Floats, at_b: Whole, c: Floats, at_c: Whole, weight: float) -> None:
     """a = b + weight * c."""
     _lanes(a, at_a)[:] = _lanes(b, at_b) + weight * _lanes(c, at_c)
@@ -152,6 +157,9 @@ class _Code:
         after = self.builder.fadd(before, self.everywhere(self.arguments[3]))
         return self.store(self.builder.select(flags, after, before), 0)
 
+    def copy(self) -> Any:
+        return self.store(self.lanes(2), 0)
+
     def set(self) -> Any:
         weighted = self.builder.fmul(self.everywhere(self.arguments[6]), self.lanes(4))
         return self.store(self.builder.fadd(self.lanes(2), weighted), 0)
@@ -198,6 +206,7 @@ _compile(lanes_below, lambda code: code.compared("<"), types.uint64)
 _compile(lanes_equal, lambda code: code.compared("=="), types.uint64)
 _compile(least_lane, _Code.least, types.float64)
 _compile(add_to_lanes, _Code.add_where, types.void)
+_compile(copy_lanes, _Code.copy, types.void)
 _compile(set_lanes, _Code.set, types.void)
 _compile(add_distances_to_lanes, _Code.add_distances, types.void)
 _compile(clear_lanes, _Code.clear, types.void)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from nasbot.architecture.penalties import NEVER_MATCH, NON_ASSIGNMENT_COST
 from nasbot.otmann import _bitset_simplex as bitset
 from nasbot.otmann import _network_simplex as plain
-from nasbot.otmann._lanes import AT_ONCE, LANES, add_distances_to_lanes, clear_lanes, lanes_equal, set_lanes
+from nasbot.otmann._lanes import AT_ONCE, LANES, add_distances_to_lanes, clear_lanes, copy_lanes, lanes_equal, set_lanes
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -95,8 +95,8 @@ def _cancel(
             structural_left[target - 1] = 0.0  # the root's, which the lanes of the row before may have written over
             label_cost_left[target - 1] = NON_ASSIGNMENT_COST
             for y in range(0, n_columns, LANES):
-                set_lanes(structural_left, target + y, structural, first_structural + y, zeros, 0, 0.0)
-                set_lanes(label_cost_left, target + y, label_costs_2, first_label_cost + y, zeros, 0, 0.0)
+                copy_lanes(structural_left, target + y, structural, first_structural + y)
+                copy_lanes(label_cost_left, target + y, label_costs_2, first_label_cost + y)
     n_columns_left = 0
     for y in range(n_columns):
         if mass_left_2[y] > 0.0:
