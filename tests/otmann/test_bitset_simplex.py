@@ -53,7 +53,10 @@ def check_basis(
     rows_below: NDArray[np.uint64],
     columns_below: NDArray[np.uint64],
 ) -> None:
-    """The bits say what the parents say, and what flows is what there is."""
+    """The bits say what the parents say, what flows is what there is, and the tree is strongly feasible.
+
+    The last is why it ends: arcs without flow point to the root, so those to a column, which point away, have some.
+    """
     columns = int(bitset.COLUMNS)
     nodes = [*range(1, n_rows + 1), *range(columns + 1, columns + n_columns + 1)]
     below: dict[int, set[int]] = {x: set() for x in [0, *nodes]}
@@ -71,6 +74,8 @@ def check_basis(
         through[int(parent[x])] += flow[x]
     total = mass_1.sum() + mass_2.sum()
     assert flow[nodes].min(initial=0.0) >= 0.0
+    if all(mass_1 > 0) and all(mass_2 > 0):
+        assert (flow[columns + 1 : columns + n_columns + 1] > 0).all()
     np.testing.assert_allclose([through[1 + i] for i in range(n_rows)], mass_1, atol=1e-12 * total)
     np.testing.assert_allclose([through[columns + 1 + j] for j in range(n_columns)], mass_2, atol=1e-12 * total)
 

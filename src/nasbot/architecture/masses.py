@@ -10,7 +10,6 @@ The input emits one channel whatever the data, so that the distance does not dep
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -46,6 +45,8 @@ class MassRules:
 
 PAPER_MASS_RULES = MassRules()
 
+LARGEST_MASS = 8e307  # of a network: two of them have to have a sum
+
 
 def layer_masses(arch: Architecture, rules: MassRules = PAPER_MASS_RULES) -> NDArray[np.float64]:
     """ℓm(u) for every layer u."""
@@ -63,9 +64,9 @@ def layer_masses(arch: Architecture, rules: MassRules = PAPER_MASS_RULES) -> NDA
 
 
 def check_finite(total: float, network: str = "the network") -> None:
-    """Raise where a mass has left the range of floating point, of which no distance could be made."""
-    if not math.isfinite(total):
-        message = f"{network} has a mass beyond 1e308: its layers pass on and concatenate too many channels"
+    """Raise where a mass is beyond what two networks can have together in floating point: no distance could be made."""
+    if not total <= LARGEST_MASS:
+        message = f"{network} has a mass beyond {LARGEST_MASS:g}: its layers pass on and concatenate too many channels"
         raise InvalidArchitectureError.of([Violation("mass", message)])
 
 

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 REDUCED_COST_TOLERANCE = 1e-12  # costs are of order 1
-PIVOTS_PER_NODE = 1000  # about 2 are needed; the cap only has to exist
+PIVOTS_PER_NODE = 1000  # 2 or 3 are needed on networks, 30 on the worst costs we could make; the cap only has to exist
 NOT_CONVERGED = -1
 
 

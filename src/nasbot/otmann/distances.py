@@ -138,12 +138,15 @@ def _solve_all(
     # The lighter network of a pair has the rows.
     totals_a, totals_b = a.total_masses[a.order], b.total_masses[b.order]
     solved = _solve(a, b, np.searchsorted(totals_b, totals_a, side="left"), nu, n_threads)
-    solved += _solve(b, a, np.searchsorted(totals_a, totals_b, side="right"), nu, n_threads).transpose(0, 2, 1)
+    begins = np.searchsorted(totals_a, totals_b, side="right")
+    solved += _solve(b, a, begins, nu, n_threads, "the second list").transpose(0, 2, 1)
     d[np.ix_(descending, a.order, b.order)] = solved
     return d
 
 
-def _solve(a: PackedNetworks, b: PackedNetworks, begins: Integers, nu: Floats, threads: int) -> Floats:
+def _solve(
+    a: PackedNetworks, b: PackedNetworks, begins: Integers, nu: Floats, threads: int, side: str = "the first list"
+) -> Floats:
     """d of the i-th of a against all of b from begins[i] on, in the order of packing; zero elsewhere."""
     from nasbot.otmann._network_simplex import NOT_CONVERGED
     from nasbot.otmann._pairs import add_distances
@@ -158,7 +161,10 @@ def _solve(a: PackedNetworks, b: PackedNetworks, begins: Integers, nu: Floats, t
             nu, out,
         )  # fmt: skip
         if n_pivots == NOT_CONVERGED:
-            raise SolverError(f"network simplex did not converge, networks {first} to {last - 1}; please report it")
+            numbers = ", ".join(str(number) for number in sorted(a.order[first:last])[:10])
+            raise SolverError(
+                f"network simplex did not converge, for one of networks {numbers} (of {side}); please report it"
+            )
 
     if begins.min() < len(b):
         _in_chunks(solve_rows, len(a), threads)

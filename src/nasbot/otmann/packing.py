@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbot.architecture import Architecture, MassRules, Role, Vocabulary
-from nasbot.architecture.masses import check_finite
+from nasbot.architecture.masses import LARGEST_MASS, check_finite
 from nasbot.errors import VocabularyError
 from nasbot.otmann.presets import RuleSet
 
@@ -100,7 +100,7 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
         offsets,
         total_masses,
     )
-    for i in np.flatnonzero(~np.isfinite(total_masses)):
+    for i in np.flatnonzero(~(total_masses <= LARGEST_MASS)):
         check_finite(float(total_masses[i]), f"network {i}")
     order = np.argsort(total_masses, kind="stable")
     counts = np.diff(offsets, axis=1)
