@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,9 +37,12 @@ class Curve(NamedTuple):
     n: int
 
 
-def colour_of(name: str, i: int) -> str:
-    """A method's own colour, else the i-th of those left."""
-    return COLOURS.get(name, OTHERS[i % len(OTHERS)])
+def colours_of(names: Iterable[str]) -> dict[str, str]:
+    """A method's own colour, and for the others of a figure those that are left."""
+    names = tuple(names)
+    taken = {COLOURS[name] for name in names if name in COLOURS}
+    left = cycle([colour for colour in OTHERS if colour not in taken])
+    return {name: COLOURS[name] if name in COLOURS else next(left) for name in names}
 
 
 def save(figure: Figure, path: Path) -> Path:
@@ -58,8 +62,9 @@ def panels(n: int, *, width: float = 4.2, height: float = 3.2, columns: int = 3)
 
 def draw_curves(axes: Any, curves: Mapping[str, Curve], *, title: str, x: str, y: str, log: bool = False) -> None:
     """Means, shaded by one standard error."""
-    for i, (name, curve) in enumerate(curves.items()):
-        colour = colour_of(name, i)
+    colours = colours_of(curves)
+    for name, curve in curves.items():
+        colour = colours[name]
         axes.plot(curve.x, curve.mean, color=colour, linewidth=1.6, label=f"{name} ({curve.n})")
         low, high = curve.mean - curve.se, curve.mean + curve.se
         axes.fill_between(curve.x, low, high, color=colour, alpha=0.18, linewidth=0)

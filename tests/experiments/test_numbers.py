@@ -12,7 +12,7 @@ from experiments.datasets import data_folder, prepared
 from experiments.distance_map import spread_out
 from experiments.experiment import Results
 from experiments.fcnet import ACTIVATIONS, SPACE, WIDTHS, network_of, read_table
-from experiments.figures import Curve, step_curve
+from experiments.figures import Curve, colours_of, step_curve
 from experiments.networks import Anatomy, random_family, scaled_pool
 from experiments.protocol import Protocol
 from experiments.ranks import spearman
@@ -218,3 +218,11 @@ def test_images_are_averaged_and_drawn(tmp_path: Path):
     _, data = prepared(Protocol("cifar10", settings, {"dataset": ["digits-images"]}, 0.0), "digits-images", places)
     assert data.input_shape == (1, 4, 4)
     assert [len(part) for part in (data.train, data.valid, data.test)] == [50, 20, 10]
+
+
+def test_no_two_curves_of_a_figure_have_one_colour() -> None:
+    names = ["NASBOT (OTMANN)", "crude", "narrow", "RAND", "uniform", "EA", "local search"]
+    colours = colours_of(names)
+    assert list(colours) == names
+    assert len(set(colours.values())) == len(names)
+    assert colours["EA"] == colours_of(["EA"])["EA"]

@@ -22,7 +22,7 @@ from nasbot.otmann._network_simplex import NOT_CONVERGED, PIVOTS_PER_NODE, REDUC
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
-# Everything that counts or indexes is unsigned: numba then need not ask whether an index is negative (a tenth faster).
+# Everything that counts or indexes is unsigned: numba then need not ask whether an index is negative.
 Word = np.uint64
 ZERO, ONE = Word(0), Word(1)
 ALL = ~ZERO
@@ -35,8 +35,8 @@ OUT_OF_REACH = -1e9  # potential of the columns that only fill the last sixteen 
 # A basis, as separate arrays (in a tuple each use would cost numba a reference count):
 #   parent, flow (N_NODES,)              the tree parent, and what flows on the arc to it
 #   rows_below, columns_below (N_NODES,) the node and all that hangs below it, as bits
-#   row_potential, column_potential
-#   path (2 * N_NODES,)                 scratch: the two arms of a cycle, the second from SECOND_ARM on
+#   row_potential, column_potential      at least COLUMNS each
+#   path (2 * N_NODES,)                  scratch: the two arms of a cycle, the second from SECOND_ARM on
 SECOND_ARM = Word(N_NODES)
 
 
