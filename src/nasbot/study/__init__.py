@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from nasbot.study.requests import ask_study
     from nasbot.study.settings import Direction
     from nasbot.study.status import StudyState, StudyStatus, status_of
-    from nasbot.study.study import Study, StudyView
+    from nasbot.study.study import Study
+    from nasbot.study.view import StudyView
 
 _LATER = {
     "Budget": "budget",
@@ -24,7 +25,7 @@ _LATER = {
     "Study": "study",
     "StudyState": "status",
     "StudyStatus": "status",
-    "StudyView": "study",
+    "StudyView": "view",
     "ask_study": "requests",
     "maximise": "optimise",
     "minimise": "optimise",

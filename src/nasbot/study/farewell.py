@@ -9,7 +9,7 @@ from nasbot.execution.interruption import Interrupted
 from nasbot.trial import TrialState
 
 if TYPE_CHECKING:
-    from nasbot.study.study import StudyView
+    from nasbot.study.view import StudyView
 
 THE_SAME_CALL = "the same call goes on from here"
 NAMES = {signal.SIGINT: "Ctrl-C"}

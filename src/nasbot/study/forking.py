@@ -13,7 +13,7 @@ from nasbot.study.settings import Direction
 from nasbot.trial import Point, Scored, Trial, plain_json
 
 if TYPE_CHECKING:
-    from nasbot.study.study import StudyView
+    from nasbot.study.view import StudyView
 
 FORK = "fork"  # the searcher's name in the notes of the trials that were taken over
 

@@ -13,7 +13,8 @@ from nasbot.searchers.base import Searcher
 from nasbot.study.budget import Budget
 from nasbot.study.loop import OnChange
 from nasbot.study.settings import Direction
-from nasbot.study.study import Study, StudyView
+from nasbot.study.study import Study
+from nasbot.study.view import StudyView
 
 
 class RunOptions(TypedDict, total=False):

@@ -12,180 +12,32 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypedDict, TypeVar, Unpack
+from typing import TypedDict, Unpack
 
-import numpy as np
-
-from nasbot._rng import Role, checked_seed, stream
+from nasbot._rng import checked_seed
 from nasbot._typing import Json
-from nasbot.architecture import Architecture, Vocabulary
+from nasbot.architecture import Architecture
 from nasbot.errors import NasbotError, OptionError, StudyError
 from nasbot.execution import Executor, Limits, LocalExecutor, Objective, SerialExecutor, outcome_of
 from nasbot.execution.evaluation import as_number
 from nasbot.execution.interruption import Interrupted, allowed, leaving_on_signals, shielded
-from nasbot.searchers.base import Explains, Proposal, Searcher
-from nasbot.searchers.effect import Effect, Effects
+from nasbot.searchers.base import Searcher
 from nasbot.storage import Answer, MemoryStorage, Request, Run, RunState, SqliteStorage, Storage
 from nasbot.study.budget import Budget
-from nasbot.study.deciding import DecidingTime
 from nasbot.study.farewell import THE_SAME_CALL, farewell
-from nasbot.study.forking import FORK, Fork, fork_of, missing_from
+from nasbot.study.forking import Fork, fork_of, missing_from
 from nasbot.study.loop import Loop, OnChange
 from nasbot.study.places import study_path
-from nasbot.study.requests import RETRY, changed_trial
+from nasbot.study.requests import changed_trial
 from nasbot.study.runs import command_line, new_run
-from nasbot.study.settings import POOL as POOL  # its place for whoever imports it from here
-from nasbot.study.settings import Direction, check_same, study_settings
-from nasbot.study.status import StudyStatus, status_of
+from nasbot.study.settings import POOL, Direction, check_same, study_settings
+from nasbot.study.view import StudyView
 from nasbot.trial import History, Outcome, Point, Scored, Trial, TrialState
 
-AnyEffect = TypeVar("AnyEffect", Effect, Effects)
-
-NOT_PROPOSED = (POOL, RETRY, FORK)
 VOID = "void: the run it was meant for had ended"
-
-
-class StudyView:
-    """A study to look at. Of one that is being driven elsewhere it shows what is recorded at the moment."""
-
-    def __init__(self, storage: Storage, searcher: Searcher | None = None) -> None:
-        self._storage = storage
-        self._searcher = searcher
-        settings = storage.settings()
-        if settings is None:
-            raise StudyError("there is no study yet")
-        self.settings: Mapping[str, Json] = settings
-        self.direction = Direction.of(str(settings.get("direction", Direction.MAXIMISE)))
-        self.seed = checked_seed(settings.get("seed"))
-
-    @classmethod
-    def read(
-        cls, where: str | Path, *, vocabulary: Vocabulary | None = None, searcher: Searcher | None = None
-    ) -> StudyView:
-        """The study of this name or file, for reading; it may be running.
-
-        ``vocabulary`` and ``searcher`` are needed where they are not built in, the latter only for explanations.
-        """
-        storage = SqliteStorage(study_path(where), vocabulary=vocabulary, read_only=True)
-        try:
-            return StudyView(storage, searcher)
-        except BaseException:
-            storage.close()
-            raise
-
-    @property
-    def history(self) -> History:
-        """All trials so far; values in it are to be maximised (``outward`` turns them back)."""
-        return self._storage.history()
-
-    @property
-    def best(self) -> Trial | None:
-        """The best trial so far, None while none is completed."""
-        return self.history.best
-
-    @property
-    def best_value(self) -> float | None:
-        """The best value so far, in the objective's own sense."""
-        best = self.best
-        return None if best is None or best.value is None else self.outward(best.value)
-
-    def outward(self, value: float) -> float:
-        """A value of the history in the objective's own sense."""
-        return self.direction.turned(value)
-
-    def status(self) -> StudyStatus:
-        """Whether somebody drives the study, who, since when, and how to go on where nobody does."""
-        return status_of(self._storage)
-
-    @property
-    def runs(self) -> Sequence[Run]:
-        """Every stretch of driving so far, the last one last."""
-        return self._storage.runs()
-
-    # -- beliefs -------------------------------------------------------------------------------------------------------
-
-    @property
-    def searcher(self) -> Searcher:
-        """What chooses the networks. Of a study that is only read, it is made again from the settings stored.
-
-        That is possible for the built-in searchers, distances and vocabularies; StudyError says where it is not.
-        """
-        if self._searcher is None:
-            from nasbot.study.rebuilding import searcher_of_study  # which knows all searchers, and takes its time
-
-            self._searcher = searcher_of_study(self.settings, self.history)
-        return self._searcher
-
-    def explain(self, trial: Trial | int) -> Effect:
-        """What the searcher believed of this trial's network when it chose it."""
-        known, searcher = self._known_trial(trial), self._explaining()
-        before = self.history.at_proposal(known.number)
-        return self._outward_effect(searcher.explain(before, known, rng=self._stream(before)))
-
-    def what_if(self) -> Effects:
-        """What the searcher expects of every one-step edit of the best network so far, the most promising first."""
-        history = self.history
-        return self._outward_effect(self._explaining().what_if(history, rng=self._stream(history)))
-
-    def deciding_time(self) -> DecidingTime:
-        """How long choosing networks has taken so far, and with what."""
-        return DecidingTime.of(self.history)
-
-    def replay(self) -> Iterator[tuple[Trial, Proposal]]:
-        """Every trial that was proposed, with the proposal that its history gives now: they should agree."""
-        history = self.history
-        for trial in history:
-            if trial.notes.get("searcher") not in NOT_PROPOSED:
-                yield trial, self._propose(history.at_proposal(trial.number))
-
-    def _propose(self, history: History) -> Proposal:
-        return self.searcher.propose(history, rng=self._stream(history))
-
-    def _stream(self, history: History) -> np.random.Generator:
-        """The random numbers for the trial that follows this history."""
-        return stream(self.seed, len(history), Role.PROPOSAL)
-
-    def _explaining(self) -> Explains:
-        if not isinstance(self.searcher, Explains):
-            raise StudyError(
-                f"{self.searcher.name} has no beliefs to explain; searchers with a surrogate (NASBOT) have"
-            )
-        return self.searcher
-
-    def _outward_effect(self, effect: AnyEffect) -> AnyEffect:
-        return effect if self.direction is Direction.MAXIMISE else effect.negated()
-
-    def _known_trial(self, trial: Trial | int) -> Trial:
-        number: object = trial.number if isinstance(trial, Trial) else trial
-        history = self.history
-        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(history):
-            raise StudyError(f"there is no trial {str(number)[:40]}; the study has {len(history)}, numbered from 0")
-        return history[number]
-
-    def __repr__(self) -> str:
-        # From the settings alone, so that a study that is closed can still be named.
-        described = self.settings.get("searcher")
-        searcher = described.get("name", "") if isinstance(described, Mapping) else ""
-        return f"<{type(self).__name__}: {searcher}, {self.direction}, seed {self.seed}>"
-
-    def _repr_html_(self) -> str:
-        from nasbot.report.notebook import study_html
-
-        return study_html(self)
-
-    def close(self) -> None:
-        """Let go of the study's file."""
-        self._storage.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
 
 class StudyOptions(TypedDict, total=False):
