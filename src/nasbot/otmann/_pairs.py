@@ -218,6 +218,11 @@ def add_distances(
     first: int,
     last: int,
     begins: Integers,
+    order_1: Integers,
+    order_2: Integers,
+    step_1: int,
+    step_2: int,
+    places: Integers,
     features_1: Floats,
     masses_1: Floats,
     labels_1: Integers,
@@ -229,8 +234,9 @@ def add_distances(
     weights: Floats,
     out: Floats,
 ) -> int:
-    """Add d to out[i, j, k] for networks first <= i < last against all j >= begins[i], class by class.
+    """Add d of networks first <= i < last against all j >= begins[i] to ``out``, class by class.
 
+    That of weight k is at places[k] + order_1[i] * step_1 + order_2[j] * step_2.
     offsets[c, i]         first layer of class c of network i in the arrays; the end of the last one too
     features              (features, layers), path lengths already divided by their number
     label_costs_2[l, y]   penalty of label l against layer y of the second side
@@ -316,6 +322,7 @@ def add_distances(
                         if n_pivots == plain.NOT_CONVERGED:
                             return plain.NOT_CONVERGED
                         n_pivots_in_all += n_pivots
+                    at = order_1[i] * step_1 + order_2[j] * step_2
                     for k in range(len(weights)):
-                        out[i, j, k] += values[k]
+                        out[places[k] + at] += values[k]
     return n_pivots_in_all

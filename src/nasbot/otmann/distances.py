@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -23,6 +24,7 @@ from nasbot.otmann.presets import RuleSet, rule_set
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Networks: TypeAlias = Sequence[Network] | PackedNetworks
+_Work: TypeAlias = tuple[Callable[[int, int], None], int]  # what is called with a first and last number, up to an end
 
 # Below about a millisecond of work a second thread costs more than it brings.
 WORTH_A_THREAD = 200_000  # pairs times the product of their mean layer counts
@@ -104,7 +106,7 @@ class Otmann:
         if only_above:
             d += d.transpose(0, 2, 1)
         total = a.total_masses[:, None] + b.total_masses[None, :]
-        d_bar = np.divide(d, total, out=np.zeros_like(d), where=total > 0)
+        d_bar = d / np.where(total > 0.0, total, 1.0)
         np.minimum(d_bar, 1.0, out=d_bar)  # d <= tm1 + tm2: only rounding can say otherwise
         return Distances(self.structural_weights, d, d_bar)
 
@@ -127,38 +129,46 @@ def _solve_all(
     a: PackedNetworks, b: PackedNetworks, weights: tuple[float, ...], *, only_above: bool, threads: int | None
 ) -> Floats:
     """d for every pair, (weights, n, m); with ``only_above`` (a is b) for each pair once, zero elsewhere."""
-    descending = np.argsort(-np.array(weights), kind="stable")
-    nu = np.array(weights)[descending]
-    n_threads = _n_threads(a, b, threads)
-    d = np.zeros((len(weights), len(a), len(b)))
+    n, m = len(a), len(b)
+    d = np.zeros(len(weights) * n * m)
     if only_above:
-        solved = _solve(a, a, np.arange(1, len(a) + 1), nu, n_threads)
-        d[np.ix_(descending, a.order, a.order)] = solved
-        return d
-    # The lighter network of a pair has the rows.
-    totals_a, totals_b = a.total_masses[a.order], b.total_masses[b.order]
-    solved = _solve(a, b, np.searchsorted(totals_b, totals_a, side="left"), nu, n_threads)
-    begins = np.searchsorted(totals_a, totals_b, side="right")
-    solved += _solve(b, a, begins, nu, n_threads, "the second list").transpose(0, 2, 1)
-    d[np.ix_(descending, a.order, b.order)] = solved
-    return d
+        work = [_rows(a, a, np.arange(1, n + 1), weights, d, (n, 1))]
+    else:
+        # The lighter network of a pair has the rows.
+        totals_a, totals_b = a.total_masses[a.order], b.total_masses[b.order]
+        work = [
+            _rows(a, b, totals_b.searchsorted(totals_a, side="left"), weights, d, (m, 1)),
+            _rows(b, a, totals_a.searchsorted(totals_b, side="right"), weights, d, (1, m), "the second list"),
+        ]
+    _do(work, _n_threads(a, b, threads))
+    return d.reshape(len(weights), n, m)
 
 
-def _solve(
-    a: PackedNetworks, b: PackedNetworks, begins: Integers, nu: Floats, threads: int, side: str = "the first list"
-) -> Floats:
-    """d of the i-th of a against all of b from begins[i] on, in the order of packing; zero elsewhere."""
+def _rows(
+    a: PackedNetworks,
+    b: PackedNetworks,
+    begins: Integers,
+    weights: tuple[float, ...],
+    d: Floats,
+    steps: tuple[int, int],
+    side: str = "the first list",
+) -> _Work:
+    """To add to ``d`` that of the i-th of a, in the order of packing, against all of b from begins[i] on.
+
+    In each weight's part of ``d``, networks of a and of b are ``steps`` apart.
+    """
     from nasbot.otmann._network_simplex import NOT_CONVERGED
     from nasbot.otmann._pairs import add_distances
 
-    out = np.zeros((len(a), len(b), len(nu)))
+    descending, nu = _descending(weights)
+    places = descending * (len(a) * len(b))
 
     def solve_rows(first: int, last: int) -> None:
         n_pivots = add_distances(
-            first, last, begins,
+            first, last, begins, a.order, b.order, *steps, places,
             a.features, a.masses, a.labels, a.offsets,
             b.features, b.masses, b.label_costs, b.offsets,
-            nu, out,
+            nu, d,
         )  # fmt: skip
         if n_pivots == NOT_CONVERGED:
             numbers = ", ".join(str(number) for number in sorted(a.order[first:last])[:10])
@@ -166,9 +176,14 @@ def _solve(
                 f"network simplex did not converge, for one of networks {numbers} (of {side}); please report it"
             )
 
-    if begins.min() < len(b):
-        _in_chunks(solve_rows, len(a), threads)
-    return out.transpose(2, 0, 1)
+    return solve_rows, len(a) if begins.min() < len(b) else 0
+
+
+@lru_cache(maxsize=16)
+def _descending(weights: tuple[float, ...]) -> tuple[Integers, Floats]:
+    """The order in which the solver takes the weights, and the weights in it."""
+    order = np.argsort(-np.array(weights), kind="stable")
+    return order, np.array(weights)[order]
 
 
 def _n_threads(a: PackedNetworks, b: PackedNetworks, threads: int | None) -> int:
@@ -181,14 +196,19 @@ def _n_threads(a: PackedNetworks, b: PackedNetworks, threads: int | None) -> int
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _in_chunks(work: Callable[[int, int], None], n: int, threads: int) -> None:
-    """Call work(first, last) on pieces that cover 0..n; what a piece computes does not depend on the others."""
+def _do(work: Sequence[_Work], threads: int) -> None:
+    """Have each piece of work done, 0 to n; what a part of it computes does not depend on the others."""
     if threads == 1:
-        work(0, n)
+        for part, n in work:
+            if n:
+                part(0, n)
         return
-    step = max(1, n // (threads * CHUNKS_PER_THREAD))
     with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(work, first, min(n, first + step)) for first in range(0, n, step)]:
+        begun = []
+        for part, n in work:
+            step = max(1, n // (threads * CHUNKS_PER_THREAD))
+            begun += [pool.submit(part, first, min(n, first + step)) for first in range(0, n, step)]
+        for done in begun:
             done.result()
 
 
