@@ -2,8 +2,8 @@
 
 rank       normal scores of the ranks. On NAS-Bench-201 the warp alone was worth +0.14/+0.63/+0.36 points at 25 queries
            (design.md section 4): a few terrible networks no longer stretch the scale on which good ones differ.
-half-rank  the same for the worse half only; values above the median keep their differences (default). A network that is
-           far ahead of all others looks so, and its neighbourhood is worth more than that of one just ahead.
+half-rank  the same for the worse half only; the better half keep their differences (default). A network that is far
+           ahead of all others looks so, and its neighbourhood is worth more than that of one just ahead.
 log        log(y) of positive values, -log(-y) of negative ones (errors that were negated to be maximised).
 none       the values themselves.
 
@@ -107,10 +107,10 @@ def _ranked(values: FloatArray, *, only_worse_half: bool) -> WarpedValues:
     knots, first, place, count = np.unique(values, return_index=True, return_inverse=True, return_counts=True)
     average_rank = np.cumsum(count) - 0.5 * (count - 1)
     scores = ndtri((average_rank[place] - 0.5) / len(values))
-    middle = float(np.median(values))
+    middle = float(np.partition(values, len(values) // 2)[len(values) // 2])
     unit = _spread_above(middle, values) if only_worse_half else 0.0
     if unit > 0.0:
-        # Of values below the median the average rank is below the middle, so their scores stay below 0.
+        # Whatever is below the least of the better half has a rank in the lower half, and a score below 0.
         scores = np.where(values < middle, scores, (values - middle) / unit)
     centre, spread = _centre_and_spread(scores)
     standardised = (scores - centre) / spread
@@ -127,7 +127,7 @@ def _ranked(values: FloatArray, *, only_worse_half: bool) -> WarpedValues:
 
 
 def _spread_above(middle: float, values: FloatArray) -> float:
-    """Root mean square of what the better half exceeds the median by: that of a normal distribution is its sd."""
+    """Root mean square of what the better half exceeds its least by: of a normal distribution it is the sd."""
     above = values[values >= middle] - middle
     largest = float(above.max())
     return largest * float(np.sqrt(np.mean((above / largest) ** 2))) if largest > 0.0 else 0.0
