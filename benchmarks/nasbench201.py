@@ -40,7 +40,7 @@ from nasbot.architecture import (
 )
 from nasbot.errors import ExhaustedError, FileError, NasbotError, OptionError, Violation
 from nasbot.evolution import one_step_edits
-from nasbot.gp import BeliefOptions, Warp
+from nasbot.gp import BeliefOptions
 from nasbot.otmann import Distances, NetworkDistance, Otmann
 from nasbot.searchers import NASBOT, EvolutionSearch, Proposal, RandomSearch, Searcher
 from nasbot.trial import Failed, FailureCause, History, Outcome, Scored, Trial
@@ -302,9 +302,8 @@ def _worth(trial: Trial) -> float:
 
 
 SWAPS = ("swap_label",)
-# Another operation in one of six places is no small change, and accuracies jump: powers of 1 fit that better. The warp
-# makes no difference here that 60 seeds could show (half-rank and rank: 72.48 and 72.55 at 25 queries of CIFAR-100).
-ROUGH = BeliefOptions(distance_power=1.0, normalised_power=1.0, warp=Warp.RANK)
+# Another operation in one of six places is no small change, and accuracies jump: powers of 1 fit that better.
+ROUGH = BeliefOptions(distance_power=1.0, normalised_power=1.0)
 
 
 def _bayesian(

@@ -126,13 +126,11 @@ def _outcome(study: Study, protocol: Protocol) -> dict[str, Any]:
 
 
 def _belief(counted: list[Trial]) -> dict[str, float | None]:
-    """Whether the searcher knew what it proposed: predicted medians against values, in the order of ranks.
+    """Whether the searcher knew what it proposed: predicted means against values, in the order of ranks.
 
-    Where a search does badly, this tells a belief that is wrong from a space that has nothing better. (Medians, because
-    they are in the units of the values; what a standardised mean means changes with every value that comes in.)
+    Where a search does badly, this tells a belief that is wrong from a space that has nothing better.
     """
-    forecasts = [(t.notes.get("predicted"), t.value) for t in counted]
-    pairs = [(predicted["median"], value) for predicted, value in forecasts if isinstance(predicted, Mapping)]
+    pairs = [(t.notes["mean"], t.value) for t in counted if isinstance(t.notes.get("mean"), float)]
     if len(pairs) < FEWEST_FOR_BELIEF:
         return {"n": len(pairs), "rank_correlation": None}
     predicted, true = np.array(pairs, dtype=np.float64).T

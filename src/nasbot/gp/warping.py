@@ -1,9 +1,9 @@
 """Values before fitting: a monotone warp, then zero mean and unit variance; and the way back for reporting.
 
-rank       normal scores of the ranks. On NAS-Bench-201 the warp alone was worth +0.14/+0.63/+0.36 points at 25 queries
-           (design.md section 4): a few terrible networks no longer stretch the scale on which good ones differ.
-half-rank  the same for the worse half only; the better half keep their differences (default). A network that is far
-           ahead of all others looks so, and its neighbourhood is worth more than that of one just ahead.
+rank       normal scores of the ranks (default). On NAS-Bench-201 the warp alone was worth +0.14/+0.63/+0.36 points at
+           25 queries (design.md section 4): a few terrible networks do not stretch the scale on which good ones differ.
+half-rank  the same for the worse half only; the better half keep their differences. For scores that grow in leaps: a
+           network far ahead of all others looks so. Of errors, which shrink towards 0, the best then differ by little.
 log        log(y) of positive values, -log(-y) of negative ones (errors that were negated to be maximised).
 none       the values themselves.
 
@@ -90,7 +90,7 @@ def checked_values(values: object, n: int | None = None) -> FloatArray:
     return array
 
 
-def warp_values(values: FloatArray, warp: Warp = Warp.HALF_RANK) -> WarpedValues:
+def warp_values(values: FloatArray, warp: Warp = Warp.RANK) -> WarpedValues:
     """Warp and standardise values (n,); any n >= 1, with ties, also all equal."""
     values, warp = checked_values(values), Warp(warp)
     if warp in (Warp.RANK, Warp.HALF_RANK):

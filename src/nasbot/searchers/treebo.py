@@ -37,7 +37,7 @@ class TreeBO(PoolSearcher):
     """Proposes chains only. The same schedule, warp and acquisition as NASBOT's, another kernel and a smaller space."""
 
     modifiers: tuple[str, ...] = CHAIN_MODIFIERS
-    warp: Warp = Warp.HALF_RANK
+    warp: Warp = Warp.RANK
     name: str = "TreeBO"
 
     def __post_init__(self) -> None:
