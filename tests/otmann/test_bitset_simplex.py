@@ -16,8 +16,8 @@ from nasbot.testing.strategies import TransportProblem, transport_problems
 Floats = NDArray[np.float64]
 
 
-def bitset_cost(mass_1: Floats, mass_2: Floats, costs: list[Floats]) -> list[float]:
-    """Totals under each of ``costs`` in turn, the tree kept from one to the next."""
+def bitset_cost(mass_1: Floats, mass_2: Floats, costs: list[Floats], *, greedily: bool) -> list[float]:
+    """Totals under each of ``costs`` in turn, the tree kept from one to the next; from the star or a greedy start."""
     rows, columns = np.uint64(len(mass_1)), np.uint64(len(mass_2))
     stride = (len(mass_2) + LANES) // LANES * LANES
     parent, rows_below, columns_below = (np.zeros(bitset.N_NODES, np.uint64) for _ in range(3))
@@ -27,9 +27,15 @@ def bitset_cost(mass_1: Floats, mass_2: Floats, costs: list[Floats]) -> list[flo
         rows, columns, mass_1, mass_2, parent, flow, rows_below, columns_below, row_potential, column_potential
     )
     totals = []
-    for cost in costs:
+    for k, cost in enumerate(costs):
         padded = np.zeros((len(mass_1) + 1, stride))  # the filler would be worth entering, were it in reach
         padded[:, : len(mass_2) + 1] = augmented_cost(np.minimum(cost, NEVER_MATCH))
+        if greedily and k == 0:
+            bitset.assign_greedily(
+                rows, columns, padded.ravel(), np.uint64(stride),
+                parent, flow, rows_below, columns_below, column_potential,
+            )  # fmt: skip
+            check_basis(len(mass_1), len(mass_2), mass_1, mass_2, parent, flow, rows_below, columns_below)
         bitset.set_potentials(
             rows, columns, padded.ravel(), np.uint64(stride), parent, row_potential, column_potential, path
         )
@@ -80,33 +86,59 @@ def check_basis(
     np.testing.assert_allclose([through[columns + 1 + j] for j in range(n_columns)], mass_2, atol=1e-12 * total)
 
 
-@given(transport_problems())
-def test_it_gives_the_cost_of_the_plain_solver(problem: TransportProblem) -> None:
+@given(transport_problems(), st.booleans())
+def test_it_gives_the_cost_of_the_plain_solver(problem: TransportProblem, greedily: bool) -> None:
     scale = max(float(problem.mass_1.sum() + problem.mass_2.sum()), 1e-300)
     plain = solve_transport(problem.mass_1, problem.mass_2, problem.cost).total_cost
-    (fast,) = bitset_cost(problem.mass_1, problem.mass_2, [problem.cost])
+    (fast,) = bitset_cost(problem.mass_1, problem.mass_2, [problem.cost], greedily=greedily)
     assert fast / scale == pytest.approx(plain / scale, rel=1e-12, abs=1e-14)
 
 
 @settings(max_examples=200)
-@given(st.integers(0, 63), st.integers(0, 63), st.integers(1, 4), st.integers(1, 5), st.integers(0, 2**32 - 1))
+@given(
+    st.integers(0, 63),
+    st.integers(0, 63),
+    st.integers(1, 4),
+    st.integers(1, 5),
+    st.integers(0, 2**32 - 1),
+    st.booleans(),
+)
 def test_whole_masses_and_few_costs_do_not_make_it_cycle(
-    n_rows: int, n_columns: int, most_mass: int, n_costs: int, seed: int
+    n_rows: int, n_columns: int, most_mass: int, n_costs: int, seed: int, greedily: bool
 ) -> None:
     """Nearly every pivot of such problems is degenerate, and nearly every choice a tie."""
     rng = np.random.default_rng(seed)
     mass_1, mass_2 = (rng.integers(1, most_mass + 1, n).astype(float) for n in (n_rows, n_columns))
     costs = [rng.integers(0, n_costs, (n_rows, n_columns)) / 2 for _ in range(3)]
-    fast = bitset_cost(mass_1, mass_2, costs)
+    fast = bitset_cost(mass_1, mass_2, costs, greedily=greedily)
     plain = [solve_transport(mass_1, mass_2, cost).total_cost for cost in costs]
     np.testing.assert_allclose(fast, plain, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("greedily", [True, False])
 @pytest.mark.parametrize("n", [1, 15, 16, 31, 32, 47, 48, 62, 63])
-def test_the_largest_problems_and_the_edges_of_lanes(n: int) -> None:
+def test_the_largest_problems_and_the_edges_of_lanes(n: int, greedily: bool) -> None:
     rng = np.random.default_rng(n)
     mass_1, mass_2 = rng.lognormal(0, 3, (2, n))
     costs = [rng.uniform(0, 1, (n, n)) + nu * rng.uniform(0, 5, (n, n)) for nu in (0.8, 0.4, 0.2, 0.1)]
-    fast = bitset_cost(mass_1, mass_2, costs)
+    fast = bitset_cost(mass_1, mass_2, costs, greedily=greedily)
     plain = [solve_transport(mass_1, mass_2, cost).total_cost for cost in costs]
     np.testing.assert_allclose(fast, plain, rtol=1e-12)
+
+
+def test_a_greedy_start_fills_the_cheapest_column_that_has_room() -> None:
+    """Row 1 (3) fills column 2 (2) and a part of column 1, on which it then hangs; row 2 fills the rest of column 1."""
+    cost = np.array([[0.5, 0.1], [0.2, 0.3]])
+    padded = np.zeros((3, LANES))
+    padded[:, :3] = augmented_cost(cost)
+    parent, rows_below, columns_below = (np.zeros(bitset.N_NODES, np.uint64) for _ in range(3))
+    flow, row_potential, column_potential = (np.zeros(bitset.N_NODES) for _ in range(3))
+    two, stride = np.uint64(2), np.uint64(LANES)
+    mass_1, mass_2 = np.array([3.0, 5.0]), np.array([4.0, 2.0])
+    bitset.start_unassigned(
+        two, two, mass_1, mass_2, parent, flow, rows_below, columns_below, row_potential, column_potential
+    )
+    bitset.assign_greedily(two, two, padded.ravel(), stride, parent, flow, rows_below, columns_below, column_potential)
+    row_1, row_2, column_1, column_2 = 1, 2, 65, 66
+    assert [int(parent[x]) for x in (row_1, row_2, column_1, column_2)] == [column_1, 0, row_2, row_1]
+    assert flow[[row_1, row_2, column_1, column_2]].tolist() == [1.0, 2.0, 3.0, 2.0]

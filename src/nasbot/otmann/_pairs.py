@@ -159,8 +159,11 @@ def _solve_small(
     n_pivots_in_all = 0
     for k in range(len(weights)):
         _set_cost(n_rows, n_columns, weights[k], label_cost, structural, cost, stride)
-        if k:  # at the start they are known
-            bitset.set_potentials(rows, columns, cost, length, parent, row_potential, column_potential, path)
+        if not k:
+            bitset.assign_greedily(
+                rows, columns, cost, length, parent, flow, rows_below, columns_below, column_potential
+            )
+        bitset.set_potentials(rows, columns, cost, length, parent, row_potential, column_potential, path)
         n_pivots = bitset.optimise(
             rows, columns, cost, length,
             parent, flow, rows_below, columns_below, row_potential, column_potential, path,
