@@ -31,7 +31,7 @@ from nasbot.errors import FileError, NasbotError, OptionError
 from nasbot.evolution import STRUCTURE_MODIFIERS, UNIT_MODIFIERS
 from nasbot.execution import SimulatedExecutor
 from nasbot.execution.evaluation import LiveTrial
-from nasbot.gp import BeliefOptions, Warp
+from nasbot.gp import BeliefOptions
 from nasbot.searchers import (
     NASBOT,
     Acquisition,
@@ -82,7 +82,6 @@ ABLATIONS: Mapping[str, Make] = {
     "EI": lambda space: NASBOT(space=space, acquisition=Acquisition.EI),
     "UCB": lambda space: NASBOT(space=space, acquisition=Acquisition.UCB),
     "Thompson": lambda space: NASBOT(space=space, acquisition=Acquisition.THOMPSON),
-    "half-rank": lambda space: NASBOT(space=space, belief=BeliefOptions(warp=Warp.HALF_RANK)),
 }
 ALL_METHODS: Mapping[str, Make] = {**METHODS, **ABLATIONS}
 

@@ -4,7 +4,7 @@ import pytest
 from nasbot.errors import OptionError
 from nasbot.gp import BeliefOptions, Chain, Inference, InvalidDistancesError, InvalidValuesError, Warp, fit_belief
 from nasbot.gp.mixture import mixture_moments
-from tests.gp.problems import distances, log_posterior, normalised_distances, objective, points, problem
+from tests.gp.problems import distances, normalised_distances, objective, points, problem
 
 SAMPLE = BeliefOptions(n_samples=4)
 MAP = BeliefOptions(inference=Inference.MAP)
@@ -19,7 +19,7 @@ def _cross(x, others):
 
 
 @pytest.mark.parametrize("options", [SAMPLE, MAP])
-@pytest.mark.parametrize("warp", [Warp.RANK, Warp.HALF_RANK, Warp.NONE])
+@pytest.mark.parametrize("warp", [Warp.RANK, Warp.NONE])
 def test_learns_a_function_of_the_points(options, warp):
     x, d, d_bar, values = problem(60)
     others = points(200, seed=5)
@@ -158,18 +158,12 @@ def test_distances_among_pending_points_must_fit_their_cross_distances():
 
 
 def test_many_observations_are_fitted_from_a_rough_start_to_the_same_mode(monkeypatch):
-    """The same by its height: where decays share the work, as here, the top is flat and positions mean little.
-
-    With powers of 1 the kernel is definite here; otherwise the search for the mode may end at the edge of where it is.
-    """
-    options = BeliefOptions(inference=Inference.MAP, distance_power=1.0, normalised_power=1.0)
     _, d, d_bar, values = problem(60)
-    whole = _fit(d, d_bar, values, options)
+    whole = _fit(d, d_bar, values, MAP)
     monkeypatch.setattr("nasbot.gp.belief.ROUGH_SIZE", 20)
-    rough = _fit(d, d_bar, values, options)
+    rough = _fit(d, d_bar, values, MAP)
     assert rough.chain != whole.chain
-    target, _ = log_posterior(d, d_bar, values, warp=options.warp)
-    assert target(np.array(rough.chain.position)) == pytest.approx(target(np.array(whole.chain.position)), abs=0.3)
+    np.testing.assert_allclose(rough.chain.position, whole.chain.position, atol=0.3)
 
 
 def test_samples_get_fewer_as_observations_get_many(monkeypatch):

@@ -1,11 +1,9 @@
 """Values before fitting: a monotone warp, then zero mean and unit variance; and the way back for reporting.
 
-rank       normal scores of the ranks (default). On NAS-Bench-201 the warp alone was worth +0.14/+0.63/+0.36 points at
-           25 queries (design.md section 4): a few terrible networks do not stretch the scale on which good ones differ.
-half-rank  the same for the worse half only; the better half keep their differences. For scores that grow in leaps: a
-           network far ahead of all others looks so. Of errors, which shrink towards 0, the best then differ by little.
-log        log(y) of positive values, -log(-y) of negative ones (errors that were negated to be maximised).
-none       the values themselves.
+rank   normal scores of the ranks (default). On NAS-Bench-201 the warp alone was worth +0.14/+0.63/+0.36 points at 25
+       queries (design.md section 4): a few terrible networks no longer stretch the scale on which good ones differ.
+log    log(y) of positive values, -log(-y) of negative ones (errors that were negated to be maximised).
+none   the values themselves.
 
 A warp is increasing, so medians, quantiles and intervals carry over exactly: ``inverse(quantile)`` is the quantile in
 the original units. Means and standard deviations do not, except for ``none``.
@@ -31,7 +29,6 @@ class Warp(StrEnum):
     """How values are warped before fitting."""
 
     RANK = "rank"
-    HALF_RANK = "half-rank"
     LOG = "log"
     NONE = "none"
 
@@ -93,44 +90,26 @@ def checked_values(values: object, n: int | None = None) -> FloatArray:
 def warp_values(values: FloatArray, warp: Warp = Warp.RANK) -> WarpedValues:
     """Warp and standardise values (n,); any n >= 1, with ties, also all equal."""
     values, warp = checked_values(values), Warp(warp)
-    if warp in (Warp.RANK, Warp.HALF_RANK):
-        return _ranked(values, only_worse_half=warp is Warp.HALF_RANK)
+    if warp is Warp.RANK:
+        return _ranked(values)
     sign = 1.0 if values[0] > 0 else -1.0
     line = values if warp is Warp.NONE else _signed_log(values, sign)
     centre, spread = _centre_and_spread(line)
     return WarpedValues(warp, (line - centre) / spread, np.array([centre]), np.zeros(1), spread, sign)
 
 
-def _ranked(values: FloatArray, *, only_worse_half: bool) -> WarpedValues:
+def _ranked(values: FloatArray) -> WarpedValues:
     # Average ranks: tied values are equally good, and must look equal to the Gaussian process.
     # (Here rather than from scipy.stats, whose import alone takes longer than a fit.)
     knots, first, place, count = np.unique(values, return_index=True, return_inverse=True, return_counts=True)
     average_rank = np.cumsum(count) - 0.5 * (count - 1)
     scores = ndtri((average_rank[place] - 0.5) / len(values))
-    middle = float(np.partition(values, len(values) // 2)[len(values) // 2])
-    unit = _spread_above(middle, values) if only_worse_half else 0.0
-    if unit > 0.0:
-        # Whatever is below the least of the better half has a rank in the lower half, and a score below 0.
-        scores = np.where(values < middle, scores, (values - middle) / unit)
     centre, spread = _centre_and_spread(scores)
     standardised = (scores - centre) / spread
     z_knots = standardised[first]
-    if unit > 0.0:
-        slope = unit * spread
-    elif len(knots) > 1:
-        # The two end segments alone would be a noisy guide to what lies beyond them; the overall slope is not.
-        slope = float((knots[-1] - knots[0]) / (z_knots[-1] - z_knots[0]))
-    else:
-        slope = _fallback_spread(values)
-    warp = Warp.HALF_RANK if only_worse_half else Warp.RANK
-    return WarpedValues(warp, standardised, knots, z_knots, slope, 1.0)
-
-
-def _spread_above(middle: float, values: FloatArray) -> float:
-    """Root mean square of what the better half exceeds its least by: of a normal distribution it is the sd."""
-    above = values[values >= middle] - middle
-    largest = float(above.max())
-    return largest * float(np.sqrt(np.mean((above / largest) ** 2))) if largest > 0.0 else 0.0
+    # The two end segments alone would be a noisy guide to what lies beyond them; the overall slope is not.
+    slope = (knots[-1] - knots[0]) / (z_knots[-1] - z_knots[0]) if len(knots) > 1 else _fallback_spread(values)
+    return WarpedValues(Warp.RANK, standardised, knots, z_knots, float(slope), 1.0)
 
 
 def _centre_and_spread(line: FloatArray) -> tuple[float, float]:
