@@ -28,7 +28,7 @@ from benchmarks.runs import ROOT, Floats, Record, RunFile, average, paired, revi
 from nasbot._rng import Role, stream
 from nasbot.architecture import Architecture, SearchSpace
 from nasbot.errors import FileError, NasbotError, OptionError
-from nasbot.evolution import STRUCTURE_MODIFIERS, UNIT_MODIFIERS
+from nasbot.evolution import RELEASE_MODIFIERS, STRUCTURE_MODIFIERS, UNIT_MODIFIERS
 from nasbot.execution import SimulatedExecutor
 from nasbot.execution.evaluation import LiveTrial
 from nasbot.gp import BeliefOptions
@@ -83,7 +83,13 @@ ABLATIONS: Mapping[str, Make] = {
     "UCB": lambda space: NASBOT(space=space, acquisition=Acquisition.UCB),
     "Thompson": lambda space: NASBOT(space=space, acquisition=Acquisition.THOMPSON),
 }
-ALL_METHODS: Mapping[str, Make] = {**METHODS, **ABLATIONS}
+# Networks changed as the authors' code changes them: what is left of a difference to it is the search's.
+RELEASE: Mapping[str, Make] = {
+    "NASBOT release": lambda space: NASBOT(space=space, modifiers=RELEASE_MODIFIERS),
+    "EA release": lambda space: EvolutionSearch(space=space, modifiers=RELEASE_MODIFIERS),
+    "RAND release": lambda space: RandomSearch(space=space, modifiers=RELEASE_MODIFIERS),
+}
+ALL_METHODS: Mapping[str, Make] = {**METHODS, **ABLATIONS, **RELEASE}
 
 # -- one run -----------------------------------------------------------------------------------------------------------
 

@@ -7,13 +7,13 @@ from nasbot.evolution.algorithm import Evolution, evaluation_schedule, mutation_
 from nasbot.evolution.modifier import Edit, Modifier, Rejected
 from nasbot.evolution.modifiers import (
     MODIFIERS,
+    RELEASE_MODIFIERS,
     STRUCTURE_MODIFIERS,
     UNIT_MODIFIERS,
     one_step_edits,
     sample_edits,
 )
 from nasbot.evolution.mutation import (
-    RELEASE_WEIGHTS,
     STEP_PROBABILITIES,
     Mutation,
     MutationOperator,
@@ -25,7 +25,7 @@ from nasbot.evolution.selection import fitness_spread, selection_probabilities
 
 __all__ = [
     "MODIFIERS",
-    "RELEASE_WEIGHTS",
+    "RELEASE_MODIFIERS",
     "STEP_PROBABILITIES",
     "STRUCTURE_MODIFIERS",
     "UNIT_MODIFIERS",

@@ -17,6 +17,14 @@ from nasbot.architecture.resources import check_whole
 from nasbot.architecture.space import SearchSpace
 from nasbot.errors import OptionError
 from nasbot.evolution.modifier import Edit, Modifier, Rejected, pick
+from nasbot.evolution.release import (
+    release_dec_en_masse,
+    release_dup_path,
+    release_inc_en_masse,
+    release_skip,
+    release_swap_label,
+    release_wedge_layer,
+)
 from nasbot.evolution.structure import dup_path, remove_layer, skip, swap_label, wedge_layer
 from nasbot.evolution.units import dec_en_masse, dec_single, inc_en_masse, inc_single
 
@@ -29,18 +37,26 @@ MODIFIERS: Mapping[str, AnyModifier] = {modifier.name: modifier for modifier in 
 UNIT_MODIFIERS = tuple(modifier.name for modifier in _UNITS)
 STRUCTURE_MODIFIERS = tuple(modifier.name for modifier in _STRUCTURE)
 
+_RELEASE: tuple[AnyModifier, ...] = (
+    *(dec_single, inc_single, release_dec_en_masse, release_inc_en_masse, remove_layer, release_wedge_layer),
+    *(release_dup_path, release_skip, release_swap_label) * 2,  # twice as likely as the others
+)
+# As the authors' release draws them, for comparisons with it (``release.py``).
+RELEASE_MODIFIERS = tuple(modifier.name for modifier in _RELEASE)
+_KNOWN: Mapping[str, AnyModifier] = {**MODIFIERS, **{modifier.name: modifier for modifier in _RELEASE}}
+
 SAMPLE_TRIES = 10  # for each edit wanted, before there are taken to be no more
 
 
 def modifiers_of(chosen: Iterable[str | AnyModifier]) -> tuple[AnyModifier, ...]:
-    """The modifiers with these names; one of a user's own stands for itself."""
+    """The modifiers with these names; one of a user's own stands for itself. Twice the same: twice as likely."""
     if isinstance(chosen, str):
         raise OptionError(f"modifiers: expected a list of names, got the text {chosen!r}")
     found = []
     for entry in chosen:
-        if not isinstance(entry, Modifier) and entry not in MODIFIERS:
-            raise OptionError(f"modifiers: unknown modifier {entry!r}; known: {', '.join(MODIFIERS)}")
-        found.append(entry if isinstance(entry, Modifier) else MODIFIERS[entry])
+        if not isinstance(entry, Modifier) and entry not in _KNOWN:
+            raise OptionError(f"modifiers: unknown modifier {entry!r}; known: {', '.join(_KNOWN)}")
+        found.append(entry if isinstance(entry, Modifier) else _KNOWN[entry])
     if not found:
         raise OptionError("modifiers: expected at least one, got none")
     return tuple(found)
@@ -62,7 +78,7 @@ def one_step_edits(
     if limit is not None:
         check_whole("limit", limit, at_least=0)
     seen = {arch}
-    turns = _in_turn([modifier.edits(arch) for modifier in modifiers_of(modifiers)])
+    turns = _in_turn([modifier.edits(arch) for modifier in dict.fromkeys(modifiers_of(modifiers))])
     return tuple(islice((edit for edit in turns if _is_new(edit, space, seen)), limit))
 
 

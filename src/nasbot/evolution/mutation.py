@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, count
 
@@ -18,14 +18,10 @@ from nasbot.architecture import Architecture
 from nasbot.architecture.resources import check_whole
 from nasbot.architecture.space import SearchSpace
 from nasbot.errors import OptionError
-from nasbot.evolution.modifier import Edit, Rejected
+from nasbot.evolution.modifier import Edit, Rejected, pick
 from nasbot.evolution.modifiers import MODIFIERS, AnyModifier, modifiers_of
 
 STEP_PROBABILITIES = (0.5, 0.25, 0.125, 0.075, 0.05)  # of 1, ..., 5 steps
-# The paper picks a modifier "at random"; the authors' release with these weights.
-RELEASE_WEIGHTS: Mapping[str, float] = dict.fromkeys(MODIFIERS, 1.0) | dict.fromkeys(
-    ("swap_label", "dup_path", "skip"), 2.0
-)
 # Modifications tried for one step. The release tries 20; a space in which only swaps are legal, with all nine
 # modifiers picked from, would still fail one step in ten then, and one in 360 with 50.
 MAX_TRIES = 50
@@ -54,10 +50,10 @@ class Mutation:
 class MutationOperator:
     """The compound operator: ``operator(arch, rng=rng)`` is a Mutation of one to five steps that stays in the space.
 
-    ``modifiers`` are picked from with equal probability, or with that of ``weights``. Every step leads to a network in
-    the space; a modification that would not is rejected and another one tried, and ``rejections`` counts them by
-    modifier and reason (the rule or the limit broken). Where one step finds nothing in ``max_tries``, the mutation ends
-    with the steps it has; where it has none, it is Rejected.
+    ``modifiers`` are picked from with equal probability; one that stands there twice is twice as likely. Every step
+    leads to a network in the space; a modification that would not is rejected and another one tried, and ``rejections``
+    counts them by modifier and reason (the rule or the limit broken). Where one step finds nothing in ``max_tries``,
+    the mutation ends with the steps it has; where it has none, it is Rejected.
     """
 
     def __init__(
@@ -66,7 +62,6 @@ class MutationOperator:
         modifiers: Iterable[str | AnyModifier] = tuple(MODIFIERS),
         step_probabilities: Sequence[float] = STEP_PROBABILITIES,
         *,
-        weights: Mapping[str, float] | None = None,
         max_tries: int = MAX_TRIES,
     ) -> None:
         self.space = space
@@ -76,7 +71,6 @@ class MutationOperator:
         self.max_tries = max_tries
         self.rejections: Counter[tuple[str, str]] = Counter()
         self._until_steps = _cumulative(self.step_probabilities)
-        self._until_modifier = _cumulative(_weights(self.modifiers, weights))
 
     def __call__(self, arch: Architecture, *, rng: np.random.Generator) -> Mutation | Rejected:
         return self.mutate(arch, 1 + _drawn(self._until_steps, rng), rng=rng)
@@ -99,8 +93,7 @@ class MutationOperator:
     def _step(self, arch: Architecture, rng: np.random.Generator) -> Edit | Rejected:
         """One modification that leads into the space; the last rejection where none of ``max_tries`` does."""
         for n_tries in count(1):
-            modifier = self.modifiers[_drawn(self._until_modifier, rng)]
-            edit = modifier.edit(arch, rng=rng)
+            edit = pick(self.modifiers, rng).edit(arch, rng=rng)
             if isinstance(edit, Edit):
                 if edit.arch in self.space:
                     return edit
@@ -138,14 +131,6 @@ def outside(edit: Edit, space: SearchSpace) -> Rejected:
     """The rejection of an edit that leads out of the space, by the first limit it breaks."""
     violation = space.violations(edit.arch)[0]
     return Rejected(edit.modifier, violation.rule, f"{edit.description}: {violation.message}")
-
-
-def _weights(modifiers: Sequence[AnyModifier], weights: Mapping[str, float] | None) -> tuple[float, ...]:
-    if weights is None:
-        return (1.0,) * len(modifiers)
-    if missing := [modifier.name for modifier in modifiers if modifier.name not in weights]:
-        raise OptionError(f"weights: expected one for every modifier, got none for {', '.join(missing)}")
-    return _checked_probabilities("weights", [weights[modifier.name] for modifier in modifiers])
 
 
 def _checked_probabilities(name: str, values: Sequence[float]) -> tuple[float, ...]:

@@ -51,7 +51,7 @@ Wedge = tuple[Edge, Layer]
 # -- dup_path ----------------------------------------------------------------------------------------------------------
 
 
-def _inner(arch: Architecture, u: int) -> list[int]:
+def inner_children(arch: Architecture, u: int) -> list[int]:
     """The children of u that a path can go through."""
     last = len(arch.layers) - 1
     return [v for v in arch.children[u] if v != last]
@@ -59,7 +59,7 @@ def _inner(arch: Architecture, u: int) -> list[int]:
 
 def _paths(arch: Architecture) -> Iterator[Path]:
     """Paths of three layers, then of four, and so on: the first MAX_PATHS of them."""
-    longest: list[Path] = [(u, v) for u in range(len(arch.layers)) for v in _inner(arch, u)]
+    longest: list[Path] = [(u, v) for u in range(len(arch.layers)) for v in inner_children(arch, u)]
     n_paths = 0
     while longest and n_paths < MAX_PATHS:
         longer = islice(((*path, v) for path in longest for v in arch.children[path[-1]]), MAX_PATHS - n_paths)
@@ -76,7 +76,7 @@ def _random_path(arch: Architecture, rng: np.random.Generator) -> Path:
     last = len(arch.layers) - 1
     starts = [u for u in range(last) if arch.children[u][0] != last]
     path = [pick(starts, rng)]
-    path.append(pick(_inner(arch, path[0]), rng))
+    path.append(pick(inner_children(arch, path[0]), rng))
     path.append(pick(arch.children[path[1]], rng))
     while path[-1] != last and rng.random() >= STOP:
         path.append(pick(arch.children[path[-1]], rng))
@@ -147,7 +147,7 @@ remove_layer = Modifier("remove_layer", _removals, _random_removal, _removed)
 # -- skip --------------------------------------------------------------------------------------------------------------
 
 
-def _n_pools(arch: Architecture, u: int, v: int) -> int | str:
+def n_pools_between(arch: Architecture, u: int, v: int) -> int | str:
     """How often the image leaving u must be halved for v; or what keeps u from feeding v."""
     before, behind = label_of(arch, u), label_of(arch, v)
     if not accepts(behind, before.emits):
@@ -176,7 +176,7 @@ def _pairs(arch: Architecture) -> Iterator[Edge]:
 
 
 def _skips(arch: Architecture) -> Iterator[Edge]:
-    return (pair for pair in _pairs(arch) if isinstance(_n_pools(arch, *pair), int))
+    return (pair for pair in _pairs(arch) if isinstance(n_pools_between(arch, *pair), int))
 
 
 def _random_skip(arch: Architecture, rng: np.random.Generator) -> Edge | Rejected:
@@ -187,18 +187,18 @@ def _random_skip(arch: Architecture, rng: np.random.Generator) -> Edge | Rejecte
     n = len(arch.layers)
     for _ in range(SKIP_DRAWS):
         u, v = sorted((below(n, rng), below(n, rng)))
-        if u < v and is_free(arch, u, v) and isinstance(_n_pools(arch, u, v), int):
+        if u < v and is_free(arch, u, v) and isinstance(n_pools_between(arch, u, v), int):
             return u, v
     if pairs := list(_skips(arch)):
         return pick(pairs, rng)
-    obstacles = sorted({str(_n_pools(arch, *pair)) for pair in _pairs(arch)})
+    obstacles = sorted({str(n_pools_between(arch, *pair)) for pair in _pairs(arch)})
     return Rejected("skip", NO_SITE, "; ".join(obstacles) or "all layers that may be joined are")
 
 
 def _skipped(arch: Architecture, site: Edge) -> Draft | Rejected:
     """(u, v), or u -> pools -> v, the pools numbered before v."""
     u, v = site
-    n_pools = _n_pools(arch, u, v)
+    n_pools = n_pools_between(arch, u, v)
     if isinstance(n_pools, str):
         return Rejected("skip", n_pools, f"skip {u} -> {v}: {n_pools}")
     pool = skip_layer(arch.vocabulary) if n_pools else None
@@ -216,21 +216,21 @@ skip = Modifier("skip", _skips, _random_skip, _skipped)
 # -- swap_label --------------------------------------------------------------------------------------------------------
 
 
-def _swappable(arch: Architecture) -> list[int]:
+def swappable(arch: Architecture) -> list[int]:
     """Layers whose role has other labels too: never the ends, and decision layers only where there is a choice."""
     n_processing = sum(label.role is Role.PROCESSING for label in arch.vocabulary.labels)
     decisions = arch.decision_layers if len(arch.vocabulary.decision_labels) > 1 else ()
     return sorted((*(arch.processing_layers if n_processing > 1 else ()), *decisions))
 
 
-def _other_labels(arch: Architecture, u: int) -> list[Label]:
+def other_labels(arch: Architecture, u: int) -> list[Label]:
     """All that fit, each as likely. (The release prefers some, and in MLPs swaps only between the two families.)"""
     now = label_of(arch, u)
     labels = labels_between(arch, arch.parents[u], arch.children[u], now.role)
     return [label for label in labels if label.name != now.name]
 
 
-def _relabelled(arch: Architecture, u: int, label: Label, *, other_stride: int = 0) -> Layer:
+def relabelled(arch: Architecture, u: int, label: Label, *, other_stride: int = 0) -> Layer:
     """Layer u with this label; its units and its shrinking stay where the label can have them."""
     layer = arch.layers[u]
     units = layer.units
@@ -242,23 +242,23 @@ def _relabelled(arch: Architecture, u: int, label: Label, *, other_stride: int =
 
 
 def _swaps(arch: Architecture) -> Iterator[NewLabel]:
-    for u in _swappable(arch):
-        for label in _other_labels(arch, u):
+    for u in swappable(arch):
+        for label in other_labels(arch, u):
             for i in range(len(strides(label))):
-                yield u, _relabelled(arch, u, label, other_stride=i)
+                yield u, relabelled(arch, u, label, other_stride=i)
 
 
 def _random_swap(arch: Architecture, rng: np.random.Generator) -> NewLabel | Rejected:
-    if not (layers := _swappable(arch)):
+    if not (layers := swappable(arch)):
         return Rejected("swap_label", NO_SITE, "no layer could have another label")
     u = pick(layers, rng)
-    if not (labels := _other_labels(arch, u)):
+    if not (labels := other_labels(arch, u)):
         return Rejected("swap_label", "no other label fits", f"layer {u} {arch.layers[u]}: no other label fits there")
     label = pick(labels, rng)
-    return u, _relabelled(arch, u, label, other_stride=_random_stride(label, rng))
+    return u, relabelled(arch, u, label, other_stride=random_stride(label, rng))
 
 
-def _random_stride(label: Label, rng: np.random.Generator) -> int:
+def random_stride(label: Label, rng: np.random.Generator) -> int:
     """Which of ``strides(label)``: mostly the first."""
     n = len(label.strides)
     return 1 + below(n - 1, rng) if n > 1 and rng.random() < OTHER_STRIDE else 0
@@ -276,35 +276,35 @@ swap_label = Modifier("swap_label", _swaps, _random_swap, _swapped)
 # -- wedge_layer -------------------------------------------------------------------------------------------------------
 
 
-def _wedgeable(arch: Architecture) -> list[Edge]:
+def wedgeable(arch: Architecture) -> list[Edge]:
     """All edges but those that only a decision layer may feed; ascending, so that the order is the same anywhere."""
     decisions = set(arch.decision_layers)
     return [(u, v) for u, feeds in enumerate(arch.children) if u not in decisions for v in feeds]
 
 
-def _wedge_labels(arch: Architecture, u: int, v: int) -> tuple[Label, ...]:
+def wedge_labels(arch: Architecture, u: int, v: int) -> tuple[Label, ...]:
     """All that fit, each as likely. (In the release a pool has 0.05, and behind fc comes fc.)"""
     return labels_between(arch, (u,), (v,), Role.PROCESSING)
 
 
-def _new_layer(arch: Architecture, edge: Edge, label: Label, *, other_stride: int = 0) -> Layer:
+def new_layer(arch: Architecture, edge: Edge, label: Label, *, other_stride: int = 0) -> Layer:
     units = units_between(arch, *edge) if label.takes_units else None
     return Layer(label.name, units, strides(label)[other_stride])
 
 
 def _wedges(arch: Architecture) -> Iterator[Wedge]:
-    for edge in _wedgeable(arch):
-        for label in _wedge_labels(arch, *edge):
+    for edge in wedgeable(arch):
+        for label in wedge_labels(arch, *edge):
             for i in range(len(strides(label))):
-                yield edge, _new_layer(arch, edge, label, other_stride=i)
+                yield edge, new_layer(arch, edge, label, other_stride=i)
 
 
 def _random_wedge(arch: Architecture, rng: np.random.Generator) -> Wedge | Rejected:
-    edge = pick(_wedgeable(arch), rng)
-    if not (labels := _wedge_labels(arch, *edge)):
+    edge = pick(wedgeable(arch), rng)
+    if not (labels := wedge_labels(arch, *edge)):
         return Rejected("wedge_layer", "no label fits", f"no label fits between {edge[0]} and {edge[1]}")
     label = pick(labels, rng)
-    return edge, _new_layer(arch, edge, label, other_stride=_random_stride(label, rng))
+    return edge, new_layer(arch, edge, label, other_stride=random_stride(label, rng))
 
 
 def _wedged(arch: Architecture, site: Wedge) -> Draft:

@@ -46,12 +46,12 @@ def run_length(n_layers: int) -> int:
     return -(-n_layers // part)
 
 
-def _changeable(arch: Architecture, change: Callable[[int], int]) -> list[int]:
+def changeable(arch: Architecture, change: Callable[[int], int]) -> list[int]:
     """Layers whose units can change: all that have them, but for a decrease of a single unit."""
     return [u for u, layer in enumerate(arch.layers) if layer.units is not None and change(layer.units) >= 1]
 
 
-def _with_units(arch: Architecture, run: Run, change: Callable[[int], int]) -> UnitsDraft:
+def with_units(arch: Architecture, run: Run, change: Callable[[int], int]) -> UnitsDraft:
     before = [arch.layers[u].units or 0 for u in run]  # "or 0" never comes up: a run has only layers with units
     after = [change(units) for units in before]
     if len(run) == 1:
@@ -69,12 +69,12 @@ def _units_modifier(name: str, change: Callable[[int], int], length: Callable[[i
     """The modifier that changes runs of ``length(n)`` neighbours among the n layers whose units can change."""
 
     def sites(arch: Architecture) -> Iterator[Run]:
-        layers = _changeable(arch, change)
+        layers = changeable(arch, change)
         size = length(len(layers))
         return (tuple(layers[i : i + size]) for i in range(len(layers) - size + 1) if size)
 
     def draw(arch: Architecture, rng: np.random.Generator) -> Run | Rejected:
-        layers = _changeable(arch, change)
+        layers = changeable(arch, change)
         if not layers:
             return Rejected(name, NO_SITE, "no layer has units to change")
         size = length(len(layers))
@@ -82,7 +82,7 @@ def _units_modifier(name: str, change: Callable[[int], int], length: Callable[[i
         return tuple(layers[first : first + size])
 
     def draft(arch: Architecture, run: Run) -> UnitsDraft:
-        return _with_units(arch, run, change)
+        return with_units(arch, run, change)
 
     return Modifier(name, sites, draw, draft)
 

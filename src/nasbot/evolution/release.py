@@ -1,0 +1,199 @@
+"""The modifiers as the authors' release draws them: where the paper says "at random", it has preferences of its own.
+
+What a modification does is the same (``structure.py``, ``units.py``); where it is done differs, and how far it goes:
+
+release_dup_path      begins near the input, walks further, and duplicates about half of the layers it came by
+release_skip          begins near the input, and ends further from it and nearer to the output
+release_inc_en_masse  changes a half, a quarter or an eighth of the layers, not an eighth only; and ..._dec_en_masse
+release_swap_label    seldom to a layer without units (a pool); in MLPs only to the other family of activations
+release_wedge_layer   seldom a pool
+
+``RELEASE_MODIFIERS`` are all of them with the release's weights (a name that stands twice is picked twice as often).
+They are for comparisons with the authors' code: ``NASBOT(space=space, modifiers=RELEASE_MODIFIERS)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import sqrt
+
+import numpy as np
+
+from nasbot.architecture import Architecture, Edge, Label, Role
+from nasbot.evolution.modifier import NO_SITE, Modifier, Rejected, pick
+from nasbot.evolution.structure import (
+    NewLabel,
+    Path,
+    Wedge,
+    dup_path,
+    inner_children,
+    n_pools_between,
+    new_layer,
+    other_labels,
+    random_stride,
+    relabelled,
+    skip,
+    swap_label,
+    swappable,
+    wedge_labels,
+    wedge_layer,
+    wedgeable,
+)
+from nasbot.evolution.units import Run, changeable, dec_en_masse, decreased, inc_en_masse, increased
+from nasbot.evolution.wiring import is_free, label_of, shrinking
+
+LEAST_WALK = 4  # layers of a path before it may stop
+STOP = 0.2
+COPIED = 0.5  # how likely a layer on the path is duplicated, where it may be left out
+POOL = 0.05  # how likely a new or swapped layer is one without units
+
+
+# -- where to begin ----------------------------------------------------------------------------------------------------
+
+
+def _hops(arch: Architecture) -> list[int]:
+    """The fewest edges from the input to each layer."""
+    hops = [0] * len(arch.layers)
+    for v in range(1, len(hops)):
+        hops[v] = 1 + min(hops[u] for u in arch.parents[v])
+    return hops
+
+
+def _hops_to_output(arch: Architecture) -> list[int]:
+    hops = [0] * len(arch.layers)
+    for u in reversed(range(len(hops) - 1)):
+        hops[u] = 1 + min(hops[v] for v in arch.children[u])
+    return hops
+
+
+def _near_the_input(layers: Sequence[int], hops: Sequence[int], rng: np.random.Generator) -> int:
+    """One of the layers, with weight 1 / sqrt(1 + hops from the input)."""
+    until = np.cumsum([1.0 / sqrt(1.0 + hops[u]) for u in layers])
+    return layers[min(int(np.searchsorted(until, rng.random() * until[-1], side="right")), len(layers) - 1)]
+
+
+def _is_dense(arch: Architecture, u: int) -> bool:
+    """Whether this is a fully connected layer of a network of images: behind it there is nothing to branch for."""
+    label = label_of(arch, u)
+    return label.role is Role.PROCESSING and label.takes_units and not label.strides and _has_images(arch)
+
+
+def _has_images(arch: Architecture) -> bool:
+    return any(label.strides for label in arch.vocabulary.labels)
+
+
+# -- dup_path ----------------------------------------------------------------------------------------------------------
+
+
+def _walk(arch: Architecture, rng: np.random.Generator) -> Path | Rejected:
+    last = len(arch.layers) - 1
+    starts = [u for u in range(last) if inner_children(arch, u) and not _is_dense(arch, u)]
+    if not starts:
+        return Rejected("release_dup_path", NO_SITE, "no path begins before the decision layers")
+    path = [_near_the_input(starts, _hops(arch), rng)]
+    path.append(pick(inner_children(arch, path[0]), rng))
+    path.append(pick(arch.children[path[1]], rng))
+    while path[-1] != last and (len(path) < LEAST_WALK or rng.random() >= STOP):
+        path.append(pick(arch.children[path[-1]], rng))
+    first, *inner, end = path
+    kept: list[int] = []
+    for u in inner:
+        is_first_dense = _is_dense(arch, u) and not any(_is_dense(arch, v) for v in kept)
+        if _must_be_copied(arch, u) or is_first_dense or first == 0 == len(kept) or rng.random() < COPIED:
+            kept.append(u)
+    return (first, *(kept or inner[-1:]), end)
+
+
+def _must_be_copied(arch: Architecture, u: int) -> bool:
+    """What shrinks the image or decides: without it the copy would not fit where the path ends."""
+    label = label_of(arch, u)
+    return label.role is Role.DECISION or shrinking(arch.layers[u], label) > 1
+
+
+# -- skip --------------------------------------------------------------------------------------------------------------
+
+
+def _leap(arch: Architecture, rng: np.random.Generator) -> Edge | Rejected:
+    last = len(arch.layers) - 1
+    starts = [u for u in range(1, last) if label_of(arch, u).role is Role.PROCESSING and not _is_dense(arch, u)]
+    if not starts:
+        return Rejected("release_skip", NO_SITE, "there is no layer to begin at")
+    hops, to_output = _hops(arch), _hops_to_output(arch)
+    u = _near_the_input(starts, hops, rng)
+    ends = [
+        v
+        for v in range(u + 1, last)
+        if hops[v] > hops[u] + 1
+        and to_output[v] < to_output[u] - 1
+        and is_free(arch, u, v)
+        and isinstance(n_pools_between(arch, u, v), int)
+    ]
+    if not ends:
+        return Rejected("release_skip", NO_SITE, f"nothing further on can follow layer {u}")
+    return u, pick(ends, rng)
+
+
+# -- units -------------------------------------------------------------------------------------------------------------
+
+
+def _runs(layers: Sequence[int]) -> list[Run]:
+    """Halves of four or more layers, quarters of eight or more, eighths of sixteen or more; all of fewer than four."""
+    parts = [n for n in (2, 4, 8) if len(layers) >= 2 * n]
+    cuts = [np.linspace(0, len(layers), n + 1).astype(int).tolist() for n in parts]
+    return [tuple(layers[a:b]) for ends in cuts for a, b in pairwise(ends)] or [tuple(layers)]
+
+
+def _increased_run(arch: Architecture, rng: np.random.Generator) -> Run | Rejected:
+    layers = changeable(arch, increased)
+    return pick(_runs(layers), rng) if layers else Rejected("release_inc_en_masse", NO_SITE, "no layer has units")
+
+
+def _decreased_run(arch: Architecture, rng: np.random.Generator) -> Run | Rejected:
+    layers = changeable(arch, decreased)
+    return pick(_runs(layers), rng) if layers else Rejected("release_dec_en_masse", NO_SITE, "no layer has units")
+
+
+# -- labels ------------------------------------------------------------------------------------------------------------
+
+
+def _seldom_a_pool(labels: Sequence[Label], rng: np.random.Generator) -> Label:
+    """One of the labels, one without units with probability POOL at most."""
+    pools = [label for label in labels if not label.takes_units]
+    others = [label for label in labels if label.takes_units]
+    if pools and (not others or rng.random() < POOL):
+        return pick(pools, rng)
+    return pick(others, rng)
+
+
+def _swap(arch: Architecture, rng: np.random.Generator) -> NewLabel | Rejected:
+    layers = swappable(arch)
+    if not layers:
+        return Rejected("release_swap_label", NO_SITE, "no layer could have another label")
+    u = pick(layers, rng)
+    labels = other_labels(arch, u)
+    if not _has_images(arch):
+        family = label_of(arch, u).family
+        labels = [label for label in labels if label.family != family] or labels
+    if not labels:
+        return Rejected("release_swap_label", "no other label fits", f"layer {u} {arch.layers[u]}")
+    label = _seldom_a_pool(labels, rng) if label_of(arch, u).takes_units else pick(labels, rng)
+    return u, relabelled(arch, u, label, other_stride=random_stride(label, rng))
+
+
+def _wedge(arch: Architecture, rng: np.random.Generator) -> Wedge | Rejected:
+    edge = pick(wedgeable(arch), rng)
+    labels = wedge_labels(arch, *edge)
+    if not labels:
+        return Rejected("release_wedge_layer", "no label fits", f"no label fits between {edge[0]} and {edge[1]}")
+    label = _seldom_a_pool(labels, rng)
+    return edge, new_layer(arch, edge, label, other_stride=random_stride(label, rng))
+
+
+release_dup_path: Modifier[Path] = replace(dup_path, name="release_dup_path", draw=_walk)
+release_skip: Modifier[Edge] = replace(skip, name="release_skip", draw=_leap)
+release_inc_en_masse: Modifier[Run] = replace(inc_en_masse, name="release_inc_en_masse", draw=_increased_run)
+release_dec_en_masse: Modifier[Run] = replace(dec_en_masse, name="release_dec_en_masse", draw=_decreased_run)
+release_swap_label: Modifier[NewLabel] = replace(swap_label, name="release_swap_label", draw=_swap)
+release_wedge_layer: Modifier[Wedge] = replace(wedge_layer, name="release_wedge_layer", draw=_wedge)

@@ -1,0 +1,110 @@
+"""The modifiers as the authors' release draws them: the same changes as the paper's, in other places."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from nasbot.architecture import Architecture, Layer, chain, initial_pool
+from nasbot.architecture.space import SearchSpace
+from nasbot.evolution import MODIFIERS, RELEASE_MODIFIERS, Edit, MutationOperator, Rejected
+from nasbot.evolution.modifiers import modifiers_of
+from nasbot.searchers import NASBOT
+from nasbot.study import Study
+from nasbot.testing.networks import random_architecture
+
+KINDS = ("mlp-reg", "mlp-class", "cnn")
+BY_NAME = {modifier.name: modifier for modifier in modifiers_of(RELEASE_MODIFIERS)}
+OWN = sorted(set(BY_NAME) - set(MODIFIERS))
+
+
+def drawn(name, arch, n, seed=0):
+    rng = np.random.default_rng(seed)
+    return [BY_NAME[name].edit(arch, rng=rng) for _ in range(n)]
+
+
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_gives_valid_networks_or_reasons(kind, name):
+    rng = np.random.default_rng(1)
+    n_edits = 0
+    for _ in range(400):
+        arch = random_architecture(kind, rng=rng, n_layers=int(rng.integers(5, 30)))
+        edit = BY_NAME[name].edit(arch, rng=rng)
+        if isinstance(edit, Rejected):
+            assert edit.reason
+        else:
+            n_edits += 1
+            assert edit.modifier == name
+            assert Architecture.from_dict(edit.arch.to_dict()) == edit.arch
+    assert n_edits >= 100
+
+
+def test_weights_are_those_of_the_release():
+    """Swaps, duplicated paths and skips twice as likely as each of the six others."""
+    shares = Counter(name.removeprefix("release_") for name in RELEASE_MODIFIERS)
+    assert set(shares) == set(MODIFIERS)
+    assert {name for name, n in shares.items() if n == 2} == {"swap_label", "dup_path", "skip"}
+    assert sum(shares.values()) == 12
+
+
+def test_paths_begin_near_the_input():
+    """In a chain of equal layers the layer k edges from the input begins a path with weight 1 / sqrt(1 + k)."""
+    arch = chain("mlp-reg", [Layer("relu", 64)] * 8)
+    edits = [edit for edit in drawn("release_dup_path", arch, 3000) if isinstance(edit, Edit)]
+    starts = Counter(int(edit.description.split()[1]) for edit in edits)
+    weights = 1 / np.sqrt(1 + np.arange(9))  # the input, and the layers that have one behind them to duplicate
+    assert len(edits) == 3000
+    assert chisquare([starts[k] for k in range(9)], 3000 * weights / weights.sum()).pvalue > 0.01
+
+
+def test_a_path_to_the_output_takes_its_decision_layer_along():
+    arch = chain("mlp-reg", [Layer("relu", 64)] * 2)
+    edits = [edit for edit in drawn("release_dup_path", arch, 200) if isinstance(edit, Edit)]
+    to_the_end = [edit for edit in edits if edit.description.split(" duplicated")[0].endswith("-> 4")]
+    assert to_the_end
+    assert all(len(edit.arch.decision_layers) == 2 for edit in to_the_end)
+
+
+def test_half_a_quarter_or_an_eighth_of_the_layers_are_changed_at_once():
+    arch = chain("mlp-reg", [Layer("relu", 64)] * 16)
+    changed = Counter(
+        sum(new.units != old.units for new, old in zip(edit.arch.layers, arch.layers, strict=True))
+        for edit in drawn("release_inc_en_masse", arch, 1400)
+        if isinstance(edit, Edit)
+    )
+    assert chisquare([changed[n] for n in (8, 4, 2)], [200, 400, 800]).pvalue > 0.01
+
+
+def test_skips_lead_away_from_the_input_and_towards_the_output():
+    arch = chain("mlp-reg", [Layer("relu", 64)] * 6)
+    for edit in drawn("release_skip", arch, 200):
+        if isinstance(edit, Edit):
+            u, v = (int(part) for part in edit.description.removeprefix("skip ").split(" -> "))
+            assert 1 <= u < u + 2 <= v < len(arch.layers) - 1
+
+
+def test_activations_are_swapped_for_those_of_the_other_family():
+    arch = chain("mlp-reg", [Layer("relu", 64), Layer("tanh", 64)])
+    families = arch.vocabulary.by_name
+    for edit in drawn("release_swap_label", arch, 100):
+        assert isinstance(edit, Edit)
+        ((old, new),) = [(a, b) for a, b in zip(arch.layers, edit.arch.layers, strict=True) if a != b]
+        assert families[old.label].family != families[new.label].family
+
+
+def test_pools_are_seldom_wedged_in():
+    arch = initial_pool("cnn")[9]
+    edits = [edit for edit in drawn("release_wedge_layer", arch, 2000) if isinstance(edit, Edit)]
+    pools = sum("pool" in edit.description.split(" wedged")[0] for edit in edits)
+    assert 0 < pools / len(edits) < 0.1
+
+
+def test_a_search_by_them_is_a_search_like_any_other():
+    searcher = NASBOT(space=SearchSpace("cnn"), modifiers=RELEASE_MODIFIERS)
+    study = Study.in_memory(searcher, seed=0).optimise(lambda arch: float(len(arch.layers)), 13)
+    modifiers = [name for trial in study.history for name in trial.notes.get("modifiers", ())]
+    assert modifiers
+    assert set(modifiers) <= set(RELEASE_MODIFIERS)
+    assert isinstance(MutationOperator(searcher.space, RELEASE_MODIFIERS).modifiers, tuple)
