@@ -23,6 +23,7 @@ def bitset_cost(mass_1: Floats, mass_2: Floats, costs: list[Floats], *, greedily
     parent, rows_below, columns_below = (np.zeros(bitset.N_NODES, np.uint64) for _ in range(3))
     path = np.zeros(2 * bitset.N_NODES, np.uint64)
     flow, row_potential, column_potential = (np.full(bitset.N_NODES, np.nan) for _ in range(3))
+    slopes = np.full(bitset.N_NODES, np.nan), np.full(bitset.N_NODES, np.nan)
     bitset.start_unassigned(
         rows, columns, mass_1, mass_2, parent, flow, rows_below, columns_below, row_potential, column_potential
     )
@@ -36,12 +37,11 @@ def bitset_cost(mass_1: Floats, mass_2: Floats, costs: list[Floats], *, greedily
                 parent, flow, rows_below, columns_below, column_potential,
             )  # fmt: skip
             check_basis(len(mass_1), len(mass_2), mass_1, mass_2, parent, flow, rows_below, columns_below)
-        bitset.set_potentials(
-            rows, columns, padded.ravel(), np.uint64(stride), parent, row_potential, column_potential, path
-        )
+        given = padded.ravel(), np.zeros(padded.size), np.uint64(stride)  # costs that have nothing to do with the last
+        bitset.set_potentials(rows, columns, *given, parent, row_potential, column_potential, *slopes, path)
         n_pivots = bitset.optimise(
-            rows, columns, padded.ravel(), np.uint64(stride),
-            parent, flow, rows_below, columns_below, row_potential, column_potential, path,
+            rows, columns, *given,
+            parent, flow, rows_below, columns_below, row_potential, column_potential, *slopes, path,
         )  # fmt: skip
         assert n_pivots >= 0
         totals.append(bitset.total_cost(rows, columns, padded.ravel(), np.uint64(stride), parent, flow))
@@ -142,3 +142,30 @@ def test_a_greedy_start_fills_the_cheapest_column_that_has_room() -> None:
     row_1, row_2, column_1, column_2 = 1, 2, 65, 66
     assert [int(parent[x]) for x in (row_1, row_2, column_1, column_2)] == [column_1, 0, row_2, row_1]
     assert flow[[row_1, row_2, column_1, column_2]].tolist() == [1.0, 2.0, 3.0, 2.0]
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**32 - 1))
+def test_potentials_move_with_the_structural_weight(n_rows: int, n_columns: int, seed: int) -> None:
+    """Pivots keep the slopes: what they predict for another weight is what the tree gives there."""
+    rng = np.random.default_rng(seed)
+    mass_1, mass_2 = rng.lognormal(0, 2, n_rows), rng.lognormal(0, 2, n_columns)
+    rows, columns = np.uint64(n_rows), np.uint64(n_columns)
+    stride = (n_columns + LANES) // LANES * LANES
+    label_cost, structural = np.zeros((2, n_rows + 1, stride))
+    label_cost[:, : n_columns + 1] = augmented_cost(rng.uniform(0, 1, (n_rows, n_columns)))
+    structural[1:, 1 : n_columns + 1] = rng.uniform(0, 3, (n_rows, n_columns))
+    parent, rows_below, columns_below = (np.zeros(bitset.N_NODES, np.uint64) for _ in range(3))
+    path = np.zeros(2 * bitset.N_NODES, np.uint64)
+    flow, *prices = (np.zeros(bitset.N_NODES) for _ in range(5))
+    tree = parent, flow, rows_below, columns_below
+    bitset.start_unassigned(rows, columns, mass_1, mass_2, *tree, *prices[:2])
+    costs = {nu: (label_cost + nu * structural).ravel() for nu in (0.8, 0.2)}
+    flat, length = structural.ravel(), np.uint64(stride)
+    bitset.assign_greedily(rows, columns, costs[0.8], length, *tree, prices[1])
+    bitset.set_potentials(rows, columns, costs[0.8], flat, length, parent, *prices, path)
+    assert bitset.optimise(rows, columns, costs[0.8], flat, length, *tree, *prices, path) >= 0
+    bitset.move_potentials(rows, columns, 0.2 - 0.8, *prices)
+    fresh = [np.zeros(bitset.N_NODES) for _ in range(4)]
+    bitset.set_potentials(rows, columns, costs[0.2], flat, length, parent, *fresh, path)
+    for moved, again, n in zip(prices, fresh, (n_rows, n_columns) * 2, strict=True):
+        np.testing.assert_allclose(moved[: n + 1], again[: n + 1], atol=1e-12)

@@ -17,7 +17,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 from nasbot.architecture.penalties import NON_ASSIGNMENT_COST
-from nasbot.otmann._lanes import LANES, add_to_lanes, first_bit, lanes_below, lanes_equal, least_lane
+from nasbot.otmann._lanes import (
+    LANES,
+    add_to_lanes,
+    clear_lanes,
+    first_bit,
+    lanes_below,
+    lanes_equal,
+    least_lane,
+    set_lanes,
+)
 from nasbot.otmann._network_simplex import NOT_CONVERGED, PIVOTS_PER_NODE, REDUCED_COST_TOLERANCE
 
 Floats = NDArray[np.float64]
@@ -37,6 +46,7 @@ OUT_OF_REACH = -1e9  # potential of the columns that only fill the last sixteen 
 #   parent, flow (N_NODES,)              the tree parent, and what flows on the arc to it
 #   rows_below, columns_below (N_NODES,) the node and all that hangs below it, as bits
 #   row_potential, column_potential      at least COLUMNS each
+#   row_slope, column_slope              the same: how potentials grow with the structural weight
 #   path (2 * N_NODES,)                  scratch: the two arms of a cycle, the second from SECOND_ARM on
 SECOND_ARM = Word(N_NODES)
 
@@ -133,13 +143,19 @@ def set_potentials(
     n_rows: Word,
     n_columns: Word,
     cost: Floats,
+    structural: Floats,
     stride: Word,
     parent: Words,
     row_potential: Floats,
     column_potential: Floats,
+    row_slope: Floats,
+    column_slope: Floats,
     path: Words,
 ) -> None:
-    """Potentials with row + column = ``cost`` on every tree arc, and 0 at the root."""
+    """Potentials with row + column = ``cost`` on every tree arc, and 0 at the root; slopes likewise for structural."""
+    row_slope[0] = 0.0
+    for begin in range(ZERO, in_lanes(n_columns), STEP):
+        clear_lanes(column_slope, begin)
     rows_known = ONE
     columns_known = ONE
     for start in range(ONE, n_rows + n_columns + ONE):
@@ -157,11 +173,30 @@ def set_potentials(
             if x < COLUMNS:
                 column = above - COLUMNS if above else ZERO
                 row_potential[x] = cost[x * stride + column] - column_potential[column]
+                row_slope[x] = structural[x * stride + column] - column_slope[column]
                 rows_known |= ONE << x
             else:
                 column = x - COLUMNS
                 column_potential[column] = cost[above * stride + column] - row_potential[above]
+                column_slope[column] = structural[above * stride + column] - row_slope[above]
                 columns_known |= ONE << column
+
+
+@njit(cache=True, nogil=True, inline="always")
+def move_potentials(
+    n_rows: Word,
+    n_columns: Word,
+    change: float,
+    row_potential: Floats,
+    column_potential: Floats,
+    row_slope: Floats,
+    column_slope: Floats,
+) -> None:
+    """The potentials of the same tree where the structural weight has changed by ``change``."""
+    for begin in range(ZERO, in_lanes(n_rows), STEP):
+        set_lanes(row_potential, begin, row_potential, begin, row_slope, begin, change)
+    for begin in range(ZERO, in_lanes(n_columns), STEP):
+        set_lanes(column_potential, begin, column_potential, begin, column_slope, begin, change)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -171,12 +206,15 @@ def _pivot(
     row: Word,
     column: Word,
     reduced_cost: float,
+    reduced_slope: float,
     parent: Words,
     flow: Floats,
     rows_below: Words,
     columns_below: Words,
     row_potential: Floats,
     column_potential: Floats,
+    row_slope: Floats,
+    column_slope: Floats,
     path: Words,
 ) -> None:
     """Bring the arc from ``row`` to ``column`` (0 is the root in both) into the tree."""
@@ -213,11 +251,13 @@ def _pivot(
         other, other_end = SECOND_ARM, column_end
         above = target
         shift = reduced_cost
+        slope_shift = reduced_slope
     else:
         turned, turned_end = SECOND_ARM, column_end
         other, other_end = ZERO, row_end
         above = row
         shift = -reduced_cost
+        slope_shift = -reduced_slope
     moved_rows = rows_below[path[leaving]]
     moved_columns = columns_below[path[leaving]]
     rows_of_previous = ZERO
@@ -253,8 +293,10 @@ def _pivot(
         columns_below[x] |= moved_columns
     for begin in range(ZERO, n_row_lanes, STEP):
         add_to_lanes(row_potential, begin, moved_rows >> begin, shift)
+        add_to_lanes(row_slope, begin, moved_rows >> begin, slope_shift)
     for begin in range(ZERO, n_column_lanes, STEP):
         add_to_lanes(column_potential, begin, moved_columns >> begin, -shift)
+        add_to_lanes(column_slope, begin, moved_columns >> begin, -slope_shift)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -262,6 +304,7 @@ def optimise(
     n_rows: Word,
     n_columns: Word,
     cost: Floats,
+    structural: Floats,
     stride: Word,
     parent: Words,
     flow: Floats,
@@ -269,6 +312,8 @@ def optimise(
     columns_below: Words,
     row_potential: Floats,
     column_potential: Floats,
+    row_slope: Floats,
+    column_slope: Floats,
     path: Words,
 ) -> int:
     """Pivot from the basis given, with its potentials, to an optimal one for ``cost``.
@@ -295,9 +340,12 @@ def optimise(
             bests = ZERO
             for begin in range(ZERO, n_column_lanes, STEP):
                 bests |= lanes_equal(cost, first + begin, column_potential, begin, best) << begin
+            column = first_bit(bests)
             _pivot(
-                n_row_lanes, n_column_lanes, row, first_bit(bests), best - row_potential[row],
-                parent, flow, rows_below, columns_below, row_potential, column_potential, path,
+                n_row_lanes, n_column_lanes, row, column, best - row_potential[row],
+                structural[first + column] - row_slope[row] - column_slope[column],
+                parent, flow, rows_below, columns_below,
+                row_potential, column_potential, row_slope, column_slope, path,
             )  # fmt: skip
             n_pivots += 1
             n_clean = ZERO

@@ -148,6 +148,8 @@ def _solve_small(
     columns_below: Words,
     row_potential: Floats,
     column_potential: Floats,
+    row_slope: Floats,
+    column_slope: Floats,
     path: Words,
     values: Floats,
 ) -> int:
@@ -163,10 +165,18 @@ def _solve_small(
             bitset.assign_greedily(
                 rows, columns, cost, length, parent, flow, rows_below, columns_below, column_potential
             )
-        bitset.set_potentials(rows, columns, cost, length, parent, row_potential, column_potential, path)
+            bitset.set_potentials(
+                rows, columns, cost, structural, length,
+                parent, row_potential, column_potential, row_slope, column_slope, path,
+            )  # fmt: skip
+        else:
+            bitset.move_potentials(
+                rows, columns, weights[k] - weights[k - 1], row_potential, column_potential, row_slope, column_slope
+            )
         n_pivots = bitset.optimise(
-            rows, columns, cost, length,
-            parent, flow, rows_below, columns_below, row_potential, column_potential, path,
+            rows, columns, cost, structural, length,
+            parent, flow, rows_below, columns_below,
+            row_potential, column_potential, row_slope, column_slope, path,
         )  # fmt: skip
         if n_pivots == plain.NOT_CONVERGED:
             return plain.NOT_CONVERGED
@@ -272,6 +282,8 @@ def add_distances(
     flow = np.empty(n_nodes)
     row_potential = np.empty(n_nodes)
     column_potential = np.empty(n_nodes)
+    row_slope = np.zeros(n_nodes)
+    column_slope = np.zeros(n_nodes)
     parent = np.empty(n_nodes, np.uint64)
     rows_below = np.empty(n_nodes, np.uint64)
     columns_below = np.empty(n_nodes, np.uint64)
@@ -314,7 +326,8 @@ def add_distances(
                             n_pivots = _solve_small(
                                 n_rows_left, n_columns_left, mass_left_1, mass_left_2,
                                 label_cost_left, structural_left, cost, stride, weights,
-                                parent, flow, rows_below, columns_below, row_potential, column_potential, path, values,
+                                parent, flow, rows_below, columns_below,
+                                row_potential, column_potential, row_slope, column_slope, path, values,
                             )  # fmt: skip
                         else:
                             n_pivots = _solve_large(
