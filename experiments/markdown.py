@@ -49,6 +49,7 @@ def page(experiment: Experiment, results: Results, body: Body | None, *, quick: 
     else:
         missing = _missing(protocol, results.records) if experiment.do is not None else ""
         parts += [f"**Result.** {missing}", body.result, f"**What it shows, and what it does not.** {body.shows}"]
+        parts.append(f"**About these records.** {protocol.remarks}" if protocol.remarks else "")
     parts += ["**Again.**", _command(experiment, protocol, quick), _provenance(experiment, records)]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 

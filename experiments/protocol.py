@@ -8,6 +8,7 @@
     [quick.settings]    what ``--quick`` puts in their place
     [quick.runs]
 
+``remarks = "..."`` is printed on the page: what happened while the records were made, and a reader should know.
 ``like = "regression"`` takes the settings of another experiment, so that their results can be compared.
 """
 
@@ -25,7 +26,7 @@ from typing import Any
 from nasbot.errors import FileError, OptionError
 
 FOLDER = Path(__file__).resolve().parent / "protocols"
-PARTS = frozenset({"like", "minutes", "settings", "runs", "quick"})
+PARTS = frozenset({"like", "minutes", "remarks", "settings", "runs", "quick"})
 
 Run = dict[str, Any]  # one entry of each list of [runs]: what tells a run from the others
 
@@ -38,6 +39,7 @@ class Protocol:
     settings: Mapping[str, Any]
     axes: Mapping[str, Sequence[Any]]
     minutes: float  # how long all of it was estimated to take on two cores
+    remarks: str = ""
 
     @property
     def digest(self) -> str:
@@ -57,12 +59,13 @@ def read_protocol(name: str, *, quick: bool = False, folder: Path = FOLDER) -> P
     if "like" in stored:
         settings |= read_protocol(str(stored["like"]), quick=quick, folder=folder).settings
     settings |= stored.get("settings", {})
-    axes, minutes = stored.get("runs", {}), stored.get("minutes", 0.0)
+    axes, minutes, remarks = stored.get("runs", {}), stored.get("minutes", 0.0), stored.get("remarks", "")
     if quick:
         other = stored.get("quick", {})
         settings |= other.get("settings", {})
-        axes, minutes = axes | other.get("runs", {}), other.get("minutes", minutes)
-    return Protocol(name, settings, {axis: _entries(name, axis, given) for axis, given in axes.items()}, float(minutes))
+        axes, minutes, remarks = axes | other.get("runs", {}), other.get("minutes", minutes), ""
+    entries = {axis: _entries(name, axis, given) for axis, given in axes.items()}
+    return Protocol(name, settings, entries, float(minutes), " ".join(str(remarks).split()))
 
 
 def _entries(name: str, axis: str, given: object) -> list[Any]:

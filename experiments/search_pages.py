@@ -120,8 +120,8 @@ def score_table(results: Sequence[Results], datasets: Sequence[str], methods: Se
             records = usable(where(results, dataset=dataset, method=method))
             if not records:
                 continue
-            networks = float(np.mean([record["result"]["networks"] for record in records]))
-            row = [dataset, method, len(records), f"{networks:.0f}", *_scores(records)]
+            networks = [record["result"]["networks"] for record in records]
+            row = [dataset, method, len(records), f"{min(networks)} to {max(networks)}", *_scores(records)]
             if paper:
                 theirs = PAPER.get(dataset, {}).get(method)
                 row.append(f"{theirs[0]:g} ± {theirs[1]:g}" if theirs else "–")

@@ -10,6 +10,7 @@ from nasbot.errors import FileError, OptionError
 
 FILE = """
 minutes = 5
+remarks = "The machine\\n was busy."
 [settings]
 seconds = 10.0
 recipe = "fast"
@@ -53,6 +54,12 @@ def test_quick_replaces_what_it_names(folder: Path):
 def test_settings_may_be_those_of_another(folder: Path):
     assert read_protocol("two", folder=folder).settings == {"seconds": 10.0, "recipe": "fast", "more": 1}
     assert read_protocol("two", quick=True, folder=folder).settings["seconds"] == 1.0
+
+
+def test_remarks_are_about_the_records_of_the_full_protocol(folder: Path):
+    assert read_protocol("one", folder=folder).remarks == "The machine was busy."
+    assert read_protocol("one", quick=True, folder=folder).remarks == ""
+    assert read_protocol("two", folder=folder).remarks == ""
 
 
 def test_the_digest_stands_for_the_settings_and_not_for_the_runs(folder: Path):
