@@ -83,7 +83,7 @@ ABLATIONS: Mapping[str, Make] = {
     "UCB": lambda space: NASBOT(space=space, acquisition=Acquisition.UCB),
     "Thompson": lambda space: NASBOT(space=space, acquisition=Acquisition.THOMPSON),
 }
-# Networks changed as the authors' code changes them: what is left of a difference to it is the search's.
+# Networks changed much as the authors' code changes them, to tell a difference of the search from one of the modifiers.
 RELEASE: Mapping[str, Make] = {
     "NASBOT release": lambda space: NASBOT(space=space, modifiers=RELEASE_MODIFIERS),
     "EA release": lambda space: EvolutionSearch(space=space, modifiers=RELEASE_MODIFIERS),

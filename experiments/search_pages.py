@@ -120,8 +120,8 @@ def score_table(results: Sequence[Results], datasets: Sequence[str], methods: Se
             records = usable(where(results, dataset=dataset, method=method))
             if not records:
                 continue
-            networks = [record["result"]["networks"] for record in records]
-            row = [dataset, method, len(records), f"{min(networks)} to {max(networks)}", *_scores(records)]
+            networks = _least_to_most([record["result"]["networks"] for record in records])
+            row = [dataset, method, len(records), networks, *_scores(records)]
             if paper:
                 theirs = PAPER.get(dataset, {}).get(method)
                 row.append(f"{theirs[0]:g} ± {theirs[1]:g}" if theirs else "–")
@@ -136,6 +136,12 @@ def score_table(results: Sequence[Results], datasets: Sequence[str], methods: Se
         "retrained: test",
     ]
     return table([*columns, "test, the paper's"] if paper else columns, rows)
+
+
+def _least_to_most(counts: Sequence[int]) -> str:
+    """``5``, or ``3 to 5``."""
+    low, high = min(counts), max(counts)
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def _scores(records: Sequence[Record]) -> list[str]:
@@ -233,5 +239,4 @@ def seeds_of(results: Sequence[Results]) -> str:
         for m in one.values("method")
     }
     counts.discard(0)
-    low, high = min(counts, default=0), max(counts, default=0)
-    return f"{low} seed{'s' * (low != 1)}" if low == high else f"{low} to {high} seeds"
+    return f"{_least_to_most(sorted(counts) or [0])} seed{'s' * (counts != {1})}"

@@ -1,14 +1,15 @@
-"""The modifiers as the authors' release draws them: the same changes as the paper's, in other places."""
+"""The modifiers much as the authors' release draws them: the same changes as the paper's, in other places."""
 
 from collections import Counter
 
+import networkx as nx
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
 from nasbot.architecture import Architecture, Layer, chain, initial_pool
 from nasbot.architecture.space import SearchSpace
-from nasbot.evolution import MODIFIERS, RELEASE_MODIFIERS, Edit, MutationOperator, Rejected
+from nasbot.evolution import MODIFIERS, RELEASE_MODIFIERS, Edit, Rejected, one_step_edits
 from nasbot.evolution.modifiers import modifiers_of
 from nasbot.searchers import NASBOT
 from nasbot.study import Study
@@ -78,11 +79,21 @@ def test_half_a_quarter_or_an_eighth_of_the_layers_are_changed_at_once():
 
 
 def test_skips_lead_away_from_the_input_and_towards_the_output():
-    arch = chain("mlp-reg", [Layer("relu", 64)] * 6)
-    for edit in drawn("release_skip", arch, 200):
-        if isinstance(edit, Edit):
-            u, v = (int(part) for part in edit.description.removeprefix("skip ").split(" -> "))
-            assert 1 <= u < u + 2 <= v < len(arch.layers) - 1
+    rng = np.random.default_rng(5)
+    n_edits = 0
+    for _ in range(60):
+        arch = random_architecture("mlp-reg", rng=rng, n_layers=18)
+        graph = nx.DiGraph(arch.edges)
+        from_input = nx.shortest_path_length(graph, source=0)
+        to_output = nx.shortest_path_length(graph, target=len(arch.layers) - 1)
+        for edit in drawn("release_skip", arch, 10):
+            if isinstance(edit, Edit):
+                n_edits += 1
+                u, v = (int(part) for part in edit.description.removeprefix("skip ").split(" -> "))
+                assert 1 <= u < v < len(arch.layers) - 1
+                assert from_input[v] >= from_input[u] + 2
+                assert to_output[v] <= to_output[u] - 2
+    assert n_edits >= 100
 
 
 def test_activations_are_swapped_for_those_of_the_other_family():
@@ -92,6 +103,23 @@ def test_activations_are_swapped_for_those_of_the_other_family():
         assert isinstance(edit, Edit)
         ((old, new),) = [(a, b) for a, b in zip(arch.layers, edit.arch.layers, strict=True) if a != b]
         assert families[old.label].family != families[new.label].family
+
+
+def test_in_networks_of_images_pools_are_swapped_for_pools_and_dense_layers_stay():
+    arch = initial_pool("cnn")[9]
+    swaps = Counter()
+    for edit in drawn("release_swap_label", arch, 2000):
+        if isinstance(edit, Edit):
+            ((old, new),) = [(a, b) for a, b in zip(arch.layers, edit.arch.layers, strict=True) if a != b]
+            swaps[old.label.rstrip("0123456789"), "pool" in new.label] += 1
+            assert "fc" not in (old.label, new.label)
+    assert {pool for (old, pool) in swaps if "pool" in old} == {True}
+    convolved = {pool: sum(n for (old, p), n in swaps.items() if p == pool and "pool" not in old) for pool in (True, False)}
+    assert 0.05 < convolved[True] / sum(convolved.values()) < 0.15
+
+
+def test_few_layers_are_not_changed_en_masse():
+    assert isinstance(drawn("release_inc_en_masse", chain("mlp-reg", [Layer("relu", 64)] * 2), 1)[0], Rejected)
 
 
 def test_pools_are_seldom_wedged_in():
@@ -107,4 +135,9 @@ def test_a_search_by_them_is_a_search_like_any_other():
     modifiers = [name for trial in study.history for name in trial.notes.get("modifiers", ())]
     assert modifiers
     assert set(modifiers) <= set(RELEASE_MODIFIERS)
-    assert isinstance(MutationOperator(searcher.space, RELEASE_MODIFIERS).modifiers, tuple)
+
+
+def test_a_modifier_named_twice_lists_its_edits_once():
+    arch, space = chain("mlp-reg", [Layer("relu", 64)] * 3), SearchSpace("mlp-reg")
+    once = one_step_edits(arch, space, modifiers=("release_skip", "inc_single"))
+    assert one_step_edits(arch, space, modifiers=("release_skip", "inc_single", "release_skip")) == once

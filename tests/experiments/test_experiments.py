@@ -8,9 +8,9 @@ import pytest
 
 import experiments.__main__ as command
 from experiments.catalogue import EXPERIMENTS
-from experiments.experiment import results_of
+from experiments.experiment import Body, Results, results_of
 from experiments.markdown import page
-from experiments.protocol import read_protocol
+from experiments.protocol import Protocol, read_protocol
 from experiments.records import Places, run_missing
 from experiments.summary import CLAIMS, summary_page
 from tests.experiments.tiny import NEED_SHARED, TINY, tiny
@@ -59,6 +59,13 @@ def test_it_runs_and_its_page_is_drawn_from_records(
 
 def test_every_experiment_is_in_the_tests_at_its_smallest():
     assert set(TINY) == set(EXPERIMENTS)
+
+
+def test_remarks_of_a_protocol_are_on_its_page():
+    remarks = "The machine was busy."
+    results = Results(Protocol("fcnet", {}, {"seed": [0]}, 1.0, remarks), [])
+    assert f"**About these records.** {remarks}" in page(EXPERIMENTS["fcnet"], results, Body("", ""))
+    assert remarks not in page(EXPERIMENTS["fcnet"], results, None)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

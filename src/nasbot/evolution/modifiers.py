@@ -1,4 +1,4 @@
-"""The nine modifiers by name, and the one-step edits of a network: what could be done to it next.
+"""The paper's nine modifiers by name, those of the release, and the one-step edits of a network: what could be done to it next.
 
 ``one_step_edits`` goes through all of them in a fixed order (hill climbing, "what would happen if"); ``sample_edits``
 draws some.
@@ -41,7 +41,7 @@ _RELEASE: tuple[AnyModifier, ...] = (
     *(dec_single, inc_single, release_dec_en_masse, release_inc_en_masse, remove_layer, release_wedge_layer),
     *(release_dup_path, release_skip, release_swap_label) * 2,  # twice as likely as the others
 )
-# As the authors' release draws them, for comparisons with it (``release.py``).
+# Much as the authors' release draws them, for comparisons with it (``release.py``).
 RELEASE_MODIFIERS = tuple(modifier.name for modifier in _RELEASE)
 _KNOWN: Mapping[str, AnyModifier] = {**MODIFIERS, **{modifier.name: modifier for modifier in _RELEASE}}
 

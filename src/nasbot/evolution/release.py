@@ -1,15 +1,18 @@
-"""The modifiers as the authors' release draws them: where the paper says "at random", it has preferences of its own.
+"""The modifiers much as the authors' release draws them: where the paper says "at random", it has preferences of its own.
 
 What a modification does is the same (``structure.py``, ``units.py``); where it is done differs, and how far it goes:
 
 release_dup_path      begins near the input, walks further, and duplicates about half of the layers it came by
-release_skip          begins near the input, and ends further from it and nearer to the output
+release_skip          begins near the input, and ends further from it and nearer to the output, never at a softmax
 release_inc_en_masse  changes a half, a quarter or an eighth of the layers, not an eighth only; and ..._dec_en_masse
-release_swap_label    seldom to a layer without units (a pool); in MLPs only to the other family of activations
-release_wedge_layer   seldom a pool
+release_swap_label    convolutions seldom to a pool, a pool to the other kind of pool, fully connected layers of CNNs never;
+                      in MLPs only to the other family of activations
+release_wedge_layer   seldom a pool and never right behind the input; behind fully connected layers of CNNs only such layers
 
 ``RELEASE_MODIFIERS`` are all of them with the release's weights (a name that stands twice is picked twice as often).
-They are for comparisons with the authors' code: ``NASBOT(space=space, modifiers=RELEASE_MODIFIERS)``.
+They are for comparisons with the authors' code: ``NASBOT(space=space, modifiers=RELEASE_MODIFIERS)``. Not as there:
+``remove_layer`` (docs/deviations.md), which convolution takes the place of another (there some are likelier than others,
+and some never taken), and ``sites``: what could be done is listed as the paper has it, with what would never be drawn here.
 """
 
 from __future__ import annotations
@@ -47,7 +50,8 @@ from nasbot.evolution.wiring import is_free, label_of, shrinking
 LEAST_WALK = 4  # layers of a path before it may stop
 STOP = 0.2
 COPIED = 0.5  # how likely a layer on the path is duplicated, where it may be left out
-POOL = 0.05  # how likely a new or swapped layer is one without units
+SWAPPED_POOL = 0.1  # how likely a convolution becomes a layer without units
+WEDGED_POOL = 0.05  # and a new layer is one
 
 
 # -- where to begin ----------------------------------------------------------------------------------------------------
@@ -127,6 +131,8 @@ def _leap(arch: Architecture, rng: np.random.Generator) -> Edge | Rejected:
         for v in range(u + 1, last)
         if hops[v] > hops[u] + 1
         and to_output[v] < to_output[u] - 1
+        and arch.layers[v].label != "softmax"
+        and not (_is_dense(arch, v) and any(_is_dense(arch, w) for w in arch.parents[v]))
         and is_free(arch, u, v)
         and isinstance(n_pools_between(arch, u, v), int)
     ]
@@ -138,56 +144,62 @@ def _leap(arch: Architecture, rng: np.random.Generator) -> Edge | Rejected:
 # -- units -------------------------------------------------------------------------------------------------------------
 
 
-def _runs(layers: Sequence[int]) -> list[Run]:
-    """Halves of four or more layers, quarters of eight or more, eighths of sixteen or more; all of fewer than four."""
-    parts = [n for n in (2, 4, 8) if len(layers) >= 2 * n]
+def _run(arch: Architecture, layers: Sequence[int], name: str, rng: np.random.Generator) -> Run | Rejected:
+    """Halves in networks of four or more inner layers, quarters from eight on, eighths from sixteen on."""
+    parts = [n for n in (2, 4, 8) if len(arch.layers) - 2 >= 2 * n]
     cuts = [np.linspace(0, len(layers), n + 1).astype(int).tolist() for n in parts]
-    return [tuple(layers[a:b]) for ends in cuts for a, b in pairwise(ends)] or [tuple(layers)]
+    runs = [tuple(layers[a:b]) for ends in cuts for a, b in pairwise(ends) if a < b]
+    return pick(runs, rng) if runs else Rejected(name, NO_SITE, "too few layers with units")
 
 
 def _increased_run(arch: Architecture, rng: np.random.Generator) -> Run | Rejected:
-    layers = changeable(arch, increased)
-    return pick(_runs(layers), rng) if layers else Rejected("release_inc_en_masse", NO_SITE, "no layer has units")
+    return _run(arch, changeable(arch, increased), "release_inc_en_masse", rng)
 
 
 def _decreased_run(arch: Architecture, rng: np.random.Generator) -> Run | Rejected:
-    layers = changeable(arch, decreased)
-    return pick(_runs(layers), rng) if layers else Rejected("release_dec_en_masse", NO_SITE, "no layer has units")
+    return _run(arch, changeable(arch, decreased), "release_dec_en_masse", rng)
 
 
 # -- labels ------------------------------------------------------------------------------------------------------------
 
 
-def _seldom_a_pool(labels: Sequence[Label], rng: np.random.Generator) -> Label:
-    """One of the labels, one without units with probability POOL at most."""
+def _seldom_a_pool(labels: Sequence[Label], probability: float, rng: np.random.Generator) -> Label:
+    """One of the labels; one without units with this probability, where there is a choice."""
     pools = [label for label in labels if not label.takes_units]
     others = [label for label in labels if label.takes_units]
-    if pools and (not others or rng.random() < POOL):
+    if pools and (not others or rng.random() < probability):
         return pick(pools, rng)
     return pick(others, rng)
 
 
 def _swap(arch: Architecture, rng: np.random.Generator) -> NewLabel | Rejected:
-    layers = swappable(arch)
+    layers = [u for u in swappable(arch) if label_of(arch, u).role is Role.PROCESSING and not _is_dense(arch, u)]
     if not layers:
         return Rejected("release_swap_label", NO_SITE, "no layer could have another label")
     u = pick(layers, rng)
+    now = label_of(arch, u)
     labels = other_labels(arch, u)
-    if not _has_images(arch):
-        family = label_of(arch, u).family
-        labels = [label for label in labels if label.family != family] or labels
+    if not now.takes_units:
+        labels = [label for label in labels if not label.takes_units]
+    elif _has_images(arch):
+        labels = [label for label in labels if label.strides or not label.takes_units]
+    else:
+        labels = [label for label in labels if label.family != now.family]
     if not labels:
         return Rejected("release_swap_label", "no other label fits", f"layer {u} {arch.layers[u]}")
-    label = _seldom_a_pool(labels, rng) if label_of(arch, u).takes_units else pick(labels, rng)
+    label = _seldom_a_pool(labels, SWAPPED_POOL, rng)
     return u, relabelled(arch, u, label, other_stride=random_stride(label, rng))
 
 
 def _wedge(arch: Architecture, rng: np.random.Generator) -> Wedge | Rejected:
     edge = pick(wedgeable(arch), rng)
-    labels = wedge_labels(arch, *edge)
+    labels: Sequence[Label] = wedge_labels(arch, *edge)
+    if _has_images(arch):
+        behind_dense = _is_dense(arch, edge[0])
+        labels = [label for label in labels if (label.takes_units and not label.strides) == behind_dense]
     if not labels:
         return Rejected("release_wedge_layer", "no label fits", f"no label fits between {edge[0]} and {edge[1]}")
-    label = _seldom_a_pool(labels, rng)
+    label = _seldom_a_pool(labels, WEDGED_POOL, rng)
     return edge, new_layer(arch, edge, label, other_stride=random_stride(label, rng))
 
 

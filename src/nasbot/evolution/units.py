@@ -51,7 +51,7 @@ def changeable(arch: Architecture, change: Callable[[int], int]) -> list[int]:
     return [u for u, layer in enumerate(arch.layers) if layer.units is not None and change(layer.units) >= 1]
 
 
-def with_units(arch: Architecture, run: Run, change: Callable[[int], int]) -> UnitsDraft:
+def _with_units(arch: Architecture, run: Run, change: Callable[[int], int]) -> UnitsDraft:
     before = [arch.layers[u].units or 0 for u in run]  # "or 0" never comes up: a run has only layers with units
     after = [change(units) for units in before]
     if len(run) == 1:
@@ -82,7 +82,7 @@ def _units_modifier(name: str, change: Callable[[int], int], length: Callable[[i
         return tuple(layers[first : first + size])
 
     def draft(arch: Architecture, run: Run) -> UnitsDraft:
-        return with_units(arch, run, change)
+        return _with_units(arch, run, change)
 
     return Modifier(name, sites, draw, draft)
 

@@ -1,8 +1,8 @@
-"""The network simplex of ``_network_simplex`` for problems of at most 63 rows and 63 columns, more than twice as fast.
+"""The network simplex of ``_network_simplex`` for problems of at most 63 rows and 63 columns, about twice as fast.
 
 Same problem, same rule for the arc that leaves, so it ends for the same reason. Nearly half of the pivots, those near
-the start, are done without prices (``assign_greedily``). The trees of such problems are small (a cycle has five nodes,
-what is cut off six), and what costs time are mispredicted branches and the search for the entering arc. So everything
+the start, are done without prices (``assign_greedily``). The trees of such problems are small (from the star, a cycle
+had five nodes and what is cut off six), and what costs time are mispredicted branches and the search for the entering arc. So everything
 below a node is a set of bits: whether a node is on the way to another is one test, turning a subtree over is a few
 operations on words, and potentials are shifted sixteen at a time without a branch.
 
@@ -40,7 +40,9 @@ COLUMNS = Word(64)
 MOST_LAYERS = 63
 N_NODES = 128
 STEP = Word(LANES)
-OUT_OF_REACH = -1e9  # potential of the columns that only fill the last sixteen lanes: they never look worth entering
+# Potential of columns that shall never look worth entering: those that only fill the last sixteen lanes and, while rows
+# choose greedily, those that are full.
+OUT_OF_REACH = -1e9
 
 # A basis, as separate arrays (in a tuple each use would cost numba a reference count):
 #   parent, flow (N_NODES,)              the tree parent, and what flows on the arc to it
@@ -70,7 +72,7 @@ def start_unassigned(
     row_potential: Floats,
     column_potential: Floats,
 ) -> None:
-    """The star around the root: every unit of mass stays unassigned. Of potentials, what ``assign_greedily`` needs."""
+    """The star around the root: every unit of mass stays unassigned. Of potentials, those that no tree changes."""
     rows_below[0] = ALL
     columns_below[0] = ALL
     row_potential[0] = 0.0
