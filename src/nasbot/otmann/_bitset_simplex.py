@@ -24,7 +24,7 @@ from nasbot.otmann._lanes import (
     first_bit,
     lanes_below,
     lanes_equal,
-    least_lane,
+    least_of_lanes,
     set_lanes,
 )
 from nasbot.otmann._network_simplex import NOT_CONVERGED, PIVOTS_PER_NODE, REDUCED_COST_TOLERANCE
@@ -115,9 +115,7 @@ def assign_greedily(
     for row in range(ONE, n_rows + ONE):
         first = row * stride
         while True:
-            best = np.inf
-            for begin in range(ZERO, n_column_lanes, STEP):
-                best = min(best, least_lane(cost, first + begin, column_potential, begin))
+            best = least_of_lanes(cost, first, column_potential, ZERO, n_column_lanes)
             if best >= NON_ASSIGNMENT_COST:
                 break
             bests = ZERO
@@ -336,9 +334,7 @@ def optimise(
         for begin in range(ZERO, n_column_lanes, STEP):
             violated |= lanes_below(cost, first + begin, column_potential, begin, bound)
         if violated:
-            best = np.inf
-            for begin in range(ZERO, n_column_lanes, STEP):
-                best = min(best, least_lane(cost, first + begin, column_potential, begin))
+            best = least_of_lanes(cost, first, column_potential, ZERO, n_column_lanes)
             bests = ZERO
             for begin in range(ZERO, n_column_lanes, STEP):
                 bests |= lanes_equal(cost, first + begin, column_potential, begin, best) << begin

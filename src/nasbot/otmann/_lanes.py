@@ -38,9 +38,9 @@ def lanes_equal(a: Floats, at_a: Whole, b: Floats, at_b: Whole, value: float) ->
     return _as_bits(_lanes(a, at_a) - _lanes(b, at_b) == value)
 
 
-def least_lane(a: Floats, at_a: Whole, b: Floats, at_b: Whole) -> float:
-    """The least a - b."""
-    return float(min(_lanes(a, at_a) - _lanes(b, at_b)))
+def least_of_lanes(a: Floats, at_a: Whole, b: Floats, at_b: Whole, n: Whole) -> float:
+    """The least a - b of n numbers, which are whole lanes: one search within lanes, however many of them."""
+    return float(min(a[int(at_a) : int(at_a) + int(n)] - b[int(at_b) : int(at_b) + int(n)]))
 
 
 def add_to_lanes(a: Floats, at_a: Whole, bits: Whole, added: float) -> None:
@@ -105,19 +105,21 @@ class _Code:
         self.types = signature.args
         self.arguments = arguments
 
-    def pointer(self, n: int, apart: int = 0, k: int = 0) -> Any:
-        """Into the array that is argument n, at argument n + 1, or k times argument ``apart`` further on."""
+    def pointer(self, n: int, apart: int = 0, k: int = 0, *, further: Any = None) -> Any:
+        """Into the array that is argument n, at argument n + 1, or k times argument ``apart`` further on, or ``further``."""
         array = self.context.make_array(self.types[n])(self.context, self.builder, self.arguments[n])
         at = self.arguments[n + 1]
         if k:
             at = self.builder.add(at, self.builder.mul(self.arguments[apart], ir.Constant(ir.IntType(64), k)))
+        if further is not None:
+            at = self.builder.add(at, further)
         return self.builder.gep(array.data, [at])
 
     def number(self, n: int, apart: int = 0, k: int = 0) -> Any:
         return self.builder.load(self.pointer(n, apart, k))
 
-    def lanes(self, n: int, apart: int = 0, k: int = 0) -> Any:
-        pointer = self.builder.bitcast(self.pointer(n, apart, k), _DOUBLES.as_pointer())
+    def lanes(self, n: int, apart: int = 0, k: int = 0, *, further: Any = None) -> Any:
+        pointer = self.builder.bitcast(self.pointer(n, apart, k, further=further), _DOUBLES.as_pointer())
         return self.builder.load(pointer, align=8)
 
     def store(self, value: Any, n: int) -> Any:
@@ -130,15 +132,22 @@ class _Code:
         first = self.builder.insert_element(undefined, number, ir.Constant(_I32, 0))
         return self.builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES))
 
-    def difference(self) -> Any:
-        return self.builder.fsub(self.lanes(0), self.lanes(2))
+    def difference(self, further: Any = None) -> Any:
+        return self.builder.fsub(self.lanes(0, further=further), self.lanes(2, further=further))
 
     def compared(self, relation: str) -> Any:
         flags = self.builder.fcmp_ordered(relation, self.difference(), self.everywhere(self.arguments[4]))
         return self.builder.zext(self.builder.bitcast(flags, _BITS), ir.IntType(64))
 
+    def lesser(self, a: Any, b: Any) -> Any:
+        return self.builder.select(self.builder.fcmp_ordered("<", a, b), a, b)
+
     def least(self) -> Any:
-        left, n = self.difference(), LANES
+        so_far = cgutils.alloca_once_value(self.builder, self.difference())
+        step = ir.Constant(ir.IntType(64), LANES)
+        with cgutils.for_range_slice(self.builder, step, self.arguments[4], step) as (further, _):
+            self.builder.store(self.lesser(self.difference(further), self.builder.load(so_far)), so_far)
+        left, n = self.builder.load(so_far), LANES
         while n > 1:
             n //= 2
             undefined = ir.Constant(left.type, ir.Undefined)
@@ -148,7 +157,7 @@ class _Code:
                 )
                 for first in (0, n)
             )
-            left = self.builder.select(self.builder.fcmp_ordered("<", low, high), low, high)
+            left = self.lesser(low, high)
         return self.builder.extract_element(left, ir.Constant(_I32, 0))
 
     def add_where(self) -> Any:
@@ -204,7 +213,7 @@ def _compile(function: Callable[..., Any], code: Callable[[_Code], Any], returns
 
 _compile(lanes_below, lambda code: code.compared("<"), types.uint64)
 _compile(lanes_equal, lambda code: code.compared("=="), types.uint64)
-_compile(least_lane, _Code.least, types.float64)
+_compile(least_of_lanes, _Code.least, types.float64)
 _compile(add_to_lanes, _Code.add_where, types.void)
 _compile(copy_lanes, _Code.copy, types.void)
 _compile(set_lanes, _Code.set, types.void)
