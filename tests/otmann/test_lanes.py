@@ -27,7 +27,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 CASES: dict[Callable[..., Any], Callable[[list[np.ndarray]], tuple[Any, ...]]] = {
-    lanes.lanes_below: lambda x: (x[0], 3, x[1], 17, 0.25),
+    lanes.any_below: lambda x: (x[0], 3, x[1], 17, 48, -1.75),
     lanes.lanes_equal: lambda x: (x[0], 3, x[1], 17, 0.25),
     lanes.least_of_lanes: lambda x: (x[0], 3, x[1], 17, 48),
     lanes.add_to_lanes: lambda x: (x[0], 5, 0b1010_0000_1111_0001 | 1 << 20, 0.3),

@@ -20,9 +20,9 @@ from nasbot.architecture.penalties import NON_ASSIGNMENT_COST
 from nasbot.otmann._lanes import (
     LANES,
     add_to_lanes,
+    any_below,
     clear_lanes,
     first_bit,
-    lanes_below,
     lanes_equal,
     least_of_lanes,
     set_lanes,
@@ -330,10 +330,7 @@ def optimise(
     while n_clean <= n_rows and n_pivots <= most_pivots:
         first = row * stride
         bound = row_potential[row] - REDUCED_COST_TOLERANCE
-        violated = ZERO
-        for begin in range(ZERO, n_column_lanes, STEP):
-            violated |= lanes_below(cost, first + begin, column_potential, begin, bound)
-        if violated:
+        if any_below(cost, first, column_potential, ZERO, n_column_lanes, bound):
             best = least_of_lanes(cost, first, column_potential, ZERO, n_column_lanes)
             bests = ZERO
             for begin in range(ZERO, n_column_lanes, STEP):

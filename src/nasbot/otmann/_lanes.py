@@ -28,9 +28,9 @@ AT_ONCE = 6  # features; path lengths come in sixes, of three kinds to and from 
 # -- what they mean ----------------------------------------------------------------------------------------------------
 
 
-def lanes_below(a: Floats, at_a: Whole, b: Floats, at_b: Whole, bound: float) -> np.uint64:
-    """Bit k is set where a - b < bound in lane k."""
-    return _as_bits(_lanes(a, at_a) - _lanes(b, at_b) < bound)
+def any_below(a: Floats, at_a: Whole, b: Floats, at_b: Whole, n: Whole, bound: float) -> bool:
+    """Whether a - b < bound somewhere among n numbers, which are whole lanes."""
+    return bool((a[int(at_a) : int(at_a) + int(n)] - b[int(at_b) : int(at_b) + int(n)] < bound).any())
 
 
 def lanes_equal(a: Floats, at_a: Whole, b: Floats, at_b: Whole, value: float) -> np.uint64:
@@ -135,19 +135,34 @@ class _Code:
     def difference(self, further: Any = None) -> Any:
         return self.builder.fsub(self.lanes(0, further=further), self.lanes(2, further=further))
 
-    def compared(self, relation: str) -> Any:
-        flags = self.builder.fcmp_ordered(relation, self.difference(), self.everywhere(self.arguments[4]))
+    def equal(self) -> Any:
+        flags = self.builder.fcmp_ordered("==", self.difference(), self.everywhere(self.arguments[4]))
         return self.builder.zext(self.builder.bitcast(flags, _BITS), ir.IntType(64))
+
+    def over_lanes(self, first: Any, combined: Callable[[Any, Any], Any]) -> Any:
+        """What becomes of ``first``, which is of the first lanes, with the others of argument 4, one after the other."""
+        so_far = cgutils.alloca_once_value(self.builder, first)
+        step = ir.Constant(ir.IntType(64), LANES)
+        with cgutils.for_range_slice(self.builder, step, self.arguments[4], step) as (further, _):
+            self.builder.store(combined(self.builder.load(so_far), self.difference(further)), so_far)
+        return self.builder.load(so_far)
+
+    def below(self) -> Any:
+        bound = self.everywhere(self.arguments[5])
+
+        def flagged(lanes: Any) -> Any:
+            return self.builder.fcmp_ordered("<", lanes, bound)
+
+        flags = self.over_lanes(
+            flagged(self.difference()), lambda so_far, lanes: self.builder.or_(so_far, flagged(lanes))
+        )
+        return self.builder.icmp_unsigned("!=", self.builder.bitcast(flags, _BITS), ir.Constant(_BITS, 0))
 
     def lesser(self, a: Any, b: Any) -> Any:
         return self.builder.select(self.builder.fcmp_ordered("<", a, b), a, b)
 
     def least(self) -> Any:
-        so_far = cgutils.alloca_once_value(self.builder, self.difference())
-        step = ir.Constant(ir.IntType(64), LANES)
-        with cgutils.for_range_slice(self.builder, step, self.arguments[4], step) as (further, _):
-            self.builder.store(self.lesser(self.difference(further), self.builder.load(so_far)), so_far)
-        left, n = self.builder.load(so_far), LANES
+        left, n = self.over_lanes(self.difference(), self.lesser), LANES
         while n > 1:
             n //= 2
             undefined = ir.Constant(left.type, ir.Undefined)
@@ -211,8 +226,8 @@ def _compile(function: Callable[..., Any], code: Callable[[_Code], Any], returns
     lower_builtin(function, types.VarArg(types.Any))(lowered)  # type: ignore[no-untyped-call]
 
 
-_compile(lanes_below, lambda code: code.compared("<"), types.uint64)
-_compile(lanes_equal, lambda code: code.compared("=="), types.uint64)
+_compile(any_below, _Code.below, types.boolean)
+_compile(lanes_equal, _Code.equal, types.uint64)
 _compile(least_of_lanes, _Code.least, types.float64)
 _compile(add_to_lanes, _Code.add_where, types.void)
 _compile(copy_lanes, _Code.copy, types.void)
