@@ -107,15 +107,16 @@ def test_activations_are_swapped_for_those_of_the_other_family():
 
 def test_in_networks_of_images_pools_are_swapped_for_pools_and_dense_layers_stay():
     arch = initial_pool("cnn")[9]
-    swaps = Counter()
+    swaps: Counter[tuple[str, bool]] = Counter()
     for edit in drawn("release_swap_label", arch, 2000):
         if isinstance(edit, Edit):
             ((old, new),) = [(a, b) for a, b in zip(arch.layers, edit.arch.layers, strict=True) if a != b]
             swaps[old.label.rstrip("0123456789"), "pool" in new.label] += 1
             assert "fc" not in (old.label, new.label)
-    assert {pool for (old, pool) in swaps if "pool" in old} == {True}
-    convolved = {pool: sum(n for (old, p), n in swaps.items() if p == pool and "pool" not in old) for pool in (True, False)}
-    assert 0.05 < convolved[True] / sum(convolved.values()) < 0.15
+    assert {to_pool for old, to_pool in swaps if "pool" in old} == {True}
+    of_convolutions = {(old, to_pool): n for (old, to_pool), n in swaps.items() if "pool" not in old}
+    to_pools = sum(n for (_, to_pool), n in of_convolutions.items() if to_pool)
+    assert 0.05 < to_pools / sum(of_convolutions.values()) < 0.15
 
 
 def test_few_layers_are_not_changed_en_masse():

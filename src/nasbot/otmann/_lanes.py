@@ -140,7 +140,7 @@ class _Code:
         return self.builder.zext(self.builder.bitcast(flags, _BITS), ir.IntType(64))
 
     def over_lanes(self, first: Any, combined: Callable[[Any, Any], Any]) -> Any:
-        """What becomes of ``first``, which is of the first lanes, with the others of argument 4, one after the other."""
+        """What becomes of ``first``, which is of the first lanes, with the other lanes of argument 4 in turn."""
         so_far = cgutils.alloca_once_value(self.builder, first)
         step = ir.Constant(ir.IntType(64), LANES)
         with cgutils.for_range_slice(self.builder, step, self.arguments[4], step) as (further, _):
