@@ -106,7 +106,7 @@ class _Code:
         self.arguments = arguments
 
     def pointer(self, n: int, apart: int = 0, k: int = 0, *, further: Any = None) -> Any:
-        """Into the array that is argument n, at argument n + 1, or k times argument ``apart`` further on, or ``further``."""
+        """Into the array that is argument n, at argument n + 1; k times argument ``apart``, or ``further``, on."""
         array = self.context.make_array(self.types[n])(self.context, self.builder, self.arguments[n])
         at = self.arguments[n + 1]
         if k:
