@@ -1,4 +1,4 @@
-"""The paper's nine modifiers by name, those of the release, and the one-step edits of a network: what could be done to it next.
+"""The paper's nine modifiers and the release's, by name, and the one-step edits of a network: what could be done next.
 
 ``one_step_edits`` goes through all of them in a fixed order (hill climbing, "what would happen if"); ``sample_edits``
 draws some.

@@ -1,18 +1,18 @@
-"""The modifiers much as the authors' release draws them: where the paper says "at random", it has preferences of its own.
+"""The modifiers much as the authors' release draws them: where the paper says "at random", it has preferences.
 
 What a modification does is the same (``structure.py``, ``units.py``); where it is done differs, and how far it goes:
 
 release_dup_path      begins near the input, walks further, and duplicates about half of the layers it came by
 release_skip          begins near the input, and ends further from it and nearer to the output, never at a softmax
 release_inc_en_masse  changes a half, a quarter or an eighth of the layers, not an eighth only; and ..._dec_en_masse
-release_swap_label    convolutions seldom to a pool, a pool to the other kind of pool, fully connected layers of CNNs never;
-                      in MLPs only to the other family of activations
-release_wedge_layer   seldom a pool and never right behind the input; behind fully connected layers of CNNs only such layers
+release_swap_label    convolutions seldom to a pool, a pool to the other kind of pool, fully connected layers of CNNs
+                      never; in MLPs only to the other family of activations
+release_wedge_layer   seldom a pool; behind fully connected layers of CNNs only such layers, and nowhere else
 
 ``RELEASE_MODIFIERS`` are all of them with the release's weights (a name that stands twice is picked twice as often).
 They are for comparisons with the authors' code: ``NASBOT(space=space, modifiers=RELEASE_MODIFIERS)``. Not as there:
-``remove_layer`` (docs/deviations.md), which convolution takes the place of another (there some are likelier than others,
-and some never taken), and ``sites``: what could be done is listed as the paper has it, with what would never be drawn here.
+``remove_layer`` (docs/deviations.md); which convolution takes the place of another (there some are likelier than
+others, and some never taken); and ``sites``, which list what could be done as the paper has it.
 """
 
 from __future__ import annotations

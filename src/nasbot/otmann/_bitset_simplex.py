@@ -2,9 +2,9 @@
 
 Same problem, same rule for the arc that leaves, so it ends for the same reason. Nearly half of the pivots, those near
 the start, are done without prices (``assign_greedily``). The trees of such problems are small (from the star, a cycle
-had five nodes and what is cut off six), and what costs time are mispredicted branches and the search for the entering arc. So everything
-below a node is a set of bits: whether a node is on the way to another is one test, turning a subtree over is a few
-operations on words, and potentials are shifted sixteen at a time without a branch.
+had five nodes and what is cut off six), and what costs time are mispredicted branches and the search for the entering
+arc. So everything below a node is a set of bits: whether a node is on the way to another is one test, turning a subtree
+over is a few operations on words, and potentials are shifted sixteen at a time without a branch.
 
 Nodes: 0 the root, 1.. the rows, COLUMNS + 1.. the columns. The root has number 0 among the columns too, so bit k of a
 set of rows is row k, and bit k of a set of columns is node COLUMNS + k.
