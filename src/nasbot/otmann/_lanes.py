@@ -141,7 +141,7 @@ class _Code:
 
     def over_lanes(self, first: Any, combined: Callable[[Any, Any], Any]) -> Any:
         """What becomes of ``first``, which is of the first lanes, with the other lanes of argument 4 in turn."""
-        so_far = cgutils.alloca_once_value(self.builder, first)
+        so_far = cgutils.alloca_once_value(self.builder, first)  # type: ignore[no-untyped-call]
         step = ir.Constant(ir.IntType(64), LANES)
         with cgutils.for_range_slice(self.builder, step, self.arguments[4], step) as (further, _):
             self.builder.store(combined(self.builder.load(so_far), self.difference(further)), so_far)
