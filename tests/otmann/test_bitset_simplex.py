@@ -44,6 +44,8 @@ def bitset_cost(mass_1: Floats, mass_2: Floats, costs: list[Floats], *, greedily
             parent, flow, rows_below, columns_below, row_potential, column_potential, *slopes, path,
         )  # fmt: skip
         assert n_pivots >= 0
+        prices = row_potential[: len(mass_1) + 1, None] + column_potential[: len(mass_2) + 1]
+        assert (padded[:, : len(mass_2) + 1] - prices >= -1e-9).all()  # no arc of any row is left to enter
         totals.append(bitset.total_cost(rows, columns, padded.ravel(), np.uint64(stride), parent, flow))
         check_basis(len(mass_1), len(mass_2), mass_1, mass_2, parent, flow, rows_below, columns_below)
     return totals

@@ -18,6 +18,10 @@ def arrays(seed: int) -> list[np.ndarray]:
     return [rng.integers(-4, 5, N) / 4 * rng.choice([-0.0, 1.0], N) for _ in range(3)]
 
 
+def whole(numbers: np.ndarray) -> np.ndarray:
+    return (4 * numbers).astype(np.int32)
+
+
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     @njit  # type: ignore[untyped-decorator]
     def call(*arguments: Any) -> Any:
@@ -33,7 +37,10 @@ CASES: dict[Callable[..., Any], Callable[[list[np.ndarray]], tuple[Any, ...]]] =
     lanes.add_to_lanes: lambda x: (x[0], 5, 0b1010_0000_1111_0001 | 1 << 20, 0.3),
     lanes.copy_lanes: lambda x: (x[0], 1, x[1], 18),
     lanes.set_lanes: lambda x: (x[0], 1, x[1], 0, x[2], 19, 0.7),
-    lanes.add_distances_to_lanes: lambda x: (x[0], 2, x[1], 1, x[2], 0, 11, 10),
+    lanes.set_structural_costs: lambda x: (
+        *(x[0], 2, whole(x[1]), 1, whole(x[2]), 0, x[1], 1, x[2], 0),
+        *(5, 4, 3, 0.1),
+    ),
     lanes.clear_lanes: lambda x: (x[0], 9),
     lanes.first_bit: lambda x: (0b1011000,),
 }

@@ -16,7 +16,7 @@ from nasbot.architecture import (
 )
 from nasbot.errors import InvalidArchitectureError, VocabularyError
 from nasbot.otmann.packing import pack
-from nasbot.otmann.presets import FIGURE, PAPER, RELEASE, RuleSet
+from nasbot.otmann.presets import FIGURE, LOG_MASS, PAPER, RELEASE, RuleSet
 from nasbot.testing.networks import random_architecture
 
 
@@ -26,7 +26,7 @@ def networks(kind: str, n: int = 30) -> list[Architecture]:
 
 
 @pytest.mark.parametrize("kind", ["mlp-reg", "mlp-class", "cnn"])
-@pytest.mark.parametrize("rules", [PAPER, RELEASE, FIGURE], ids=lambda rules: rules.name)
+@pytest.mark.parametrize("rules", [PAPER, RELEASE, FIGURE, LOG_MASS], ids=lambda rules: rules.name)
 def test_the_compiled_pass_gives_the_masses_and_path_lengths_of_the_plain_one(kind: str, rules: RuleSet) -> None:
     archs = networks(kind)
     packed = pack(archs, rules)
@@ -44,7 +44,9 @@ def test_the_compiled_pass_gives_the_masses_and_path_lengths_of_the_plain_one(ki
             members.sort(key=lambda u: -masses[u])
             np.testing.assert_array_equal(packed.labels[rows], [labels[u] for u in members])
             np.testing.assert_allclose(packed.masses[rows], masses[members], rtol=1e-14)
-            np.testing.assert_array_equal(packed.features[:, rows].T, lengths[members] / lengths.shape[1])
+            is_walk = np.arange(lengths.shape[1]) % 6 >= 4
+            np.testing.assert_array_equal(packed.hops[:, rows].T, lengths[members][:, ~is_walk])
+            np.testing.assert_array_equal(packed.walks[:, rows].T, lengths[members][:, is_walk] / len(is_walk))
             penalties = rules.penalties_for(packed.vocabulary).matrix
             np.testing.assert_array_equal(packed.label_costs[:, rows], penalties[:, [labels[u] for u in members]])
 

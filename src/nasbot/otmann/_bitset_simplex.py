@@ -216,8 +216,13 @@ def _pivot(
     row_slope: Floats,
     column_slope: Floats,
     path: Words,
-) -> None:
-    """Bring the arc from ``row`` to ``column`` (0 is the root in both) into the tree."""
+) -> Word:
+    """Bring the arc from ``row`` to ``column`` (0 is the root in both) into the tree.
+
+    Returns the rows of which some arc may look better than before. What moves shifts against what does not: with the
+    row's end, arcs to the columns that move fall in price for all rows that stay; with the column's end, arcs of the
+    rows that move, to all columns that stay. All other arcs cost as much as before or more.
+    """
     # Up from both ends to the apex (everything is below the root). Rows and columns take turns, so flow drops on every
     # other node: those in even places. Selecting, not branching, since which of them is the least cannot be predicted.
     target = COLUMNS + column if column else ZERO
@@ -246,20 +251,22 @@ def _pivot(
         x = parent[x]
 
     # What hung below the leaving arc is turned over, from its end of the new arc, and hung on the other end.
+    moved_rows = rows_below[path[leaving]]
+    moved_columns = columns_below[path[leaving]]
     if leaving < SECOND_ARM:
         turned, turned_end = ZERO, row_end
         other, other_end = SECOND_ARM, column_end
         above = target
         shift = reduced_cost
         slope_shift = reduced_slope
+        cheaper = ~moved_rows if moved_columns else ZERO
     else:
         turned, turned_end = SECOND_ARM, column_end
         other, other_end = ZERO, row_end
         above = row
         shift = -reduced_cost
         slope_shift = -reduced_slope
-    moved_rows = rows_below[path[leaving]]
-    moved_columns = columns_below[path[leaving]]
+        cheaper = moved_rows
     rows_of_previous = ZERO
     columns_of_previous = ZERO
     carried = step
@@ -297,6 +304,7 @@ def _pivot(
     for begin in range(ZERO, n_column_lanes, STEP):
         add_to_lanes(column_potential, begin, moved_columns >> begin, -shift)
         add_to_lanes(column_slope, begin, moved_columns >> begin, -slope_shift)
+    return cheaper
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -319,15 +327,19 @@ def optimise(
     """Pivot from the basis given, with its potentials, to an optimal one for ``cost``.
 
     ``cost[stride * row + column]``: rows of ``stride``, a multiple of LANES. Each row in turn brings in its best arc
-    until it has none; a whole round without one proves optimality. Returns the number of pivots, or NOT_CONVERGED.
+    until it has none; the turn goes by those rows of which an arc may be worth entering, all of them at first, and when
+    there are none the basis is optimal. Returns the number of pivots, or NOT_CONVERGED.
     """
     n_row_lanes = in_lanes(n_rows)
     n_column_lanes = in_lanes(n_columns)
     most_pivots = PIVOTS_PER_NODE * (int(n_rows) + int(n_columns) + 1)
     n_pivots = 0
+    all_rows = ALL >> (COLUMNS - ONE - n_rows)
+    open_rows = all_rows
     row = ZERO
-    n_clean = ZERO
-    while n_clean <= n_rows and n_pivots <= most_pivots:
+    while open_rows and n_pivots <= most_pivots:
+        further = open_rows & (ALL << row)
+        row = first_bit(further if further else open_rows)
         first = row * stride
         bound = row_potential[row] - REDUCED_COST_TOLERANCE
         if any_below(cost, first, column_potential, ZERO, n_column_lanes, bound):
@@ -336,17 +348,15 @@ def optimise(
             for begin in range(ZERO, n_column_lanes, STEP):
                 bests |= lanes_equal(cost, first + begin, column_potential, begin, best) << begin
             column = first_bit(bests)
-            _pivot(
+            open_rows |= all_rows & _pivot(
                 n_row_lanes, n_column_lanes, row, column, best - row_potential[row],
                 structural[first + column] - row_slope[row] - column_slope[column],
                 parent, flow, rows_below, columns_below,
                 row_potential, column_potential, row_slope, column_slope, path,
             )  # fmt: skip
             n_pivots += 1
-            n_clean = ZERO
         else:
-            row = row + ONE if row < n_rows else ZERO
-            n_clean += ONE
+            open_rows &= ~(ONE << row)
     return n_pivots if n_pivots <= most_pivots else NOT_CONVERGED
 
 

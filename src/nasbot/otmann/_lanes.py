@@ -19,10 +19,13 @@ from numba.extending import lower_builtin, type_callable
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Hops = NDArray[np.int32]
 Whole = int | np.uint64
 
 LANES = 16
-AT_ONCE = 6  # features; path lengths come in sixes, of three kinds to and from either end
+# Path lengths of a group of layers: shortest and longest ones are whole numbers, those of random walks are not.
+HOPS = 4
+WALKS = 2
 
 
 # -- what they mean ----------------------------------------------------------------------------------------------------
@@ -60,14 +63,26 @@ def set_lanes(a: Floats, at_a: Whole, b: Floats, at_b: Whole, c: Floats, at_c: W
     _lanes(a, at_a)[:] = _lanes(b, at_b) + weight * _lanes(c, at_c)
 
 
-def add_distances_to_lanes(
-    a: Floats, at_a: Whole, b: Floats, at_b: Whole, c: Floats, at_c: Whole, d_b: Whole, d_c: Whole
-) -> None:
-    """a += the sum of |b - c| over AT_ONCE features: numbers of b that are d_b apart, lanes of c that are d_c apart."""
-    distances = [abs(b[int(at_b) + k * int(d_b)] - _lanes(c, int(at_c) + k * int(d_c))) for k in range(AT_ONCE)]
-    while len(distances) > 1:
-        distances = [sum(distances[k : k + 2]) for k in range(0, len(distances), 2)]
-    _lanes(a, at_a)[:] += distances[0]
+def set_structural_costs(
+    a: Floats, at_a: Whole,
+    hops_1: Hops, at_hops_1: Whole, hops_2: Hops, at_hops_2: Whole,
+    walks_1: Floats, at_walks_1: Whole, walks_2: Floats, at_walks_2: Whole,
+    apart_1: Whole, apart_2: Whole, n_groups: Whole, weight: float,
+) -> None:  # fmt: skip
+    """a = weight * sum of |differences| in hops + that in walks, of one layer from each of those in the lanes.
+
+    The lengths of one layer are ``apart_1`` from each other, those of the others ``apart_2``; groups one by one.
+    """
+    hops, walks = np.zeros(LANES, np.int32), np.zeros(LANES)
+    for k in range(HOPS * int(n_groups)):
+        hops += abs(hops_1[int(at_hops_1) + k * int(apart_1)] - _lanes(hops_2, int(at_hops_2) + k * int(apart_2)))
+    for k in range(0, WALKS * int(n_groups), WALKS):
+        ends = (
+            abs(walks_1[int(at_walks_1) + j * int(apart_1)] - _lanes(walks_2, int(at_walks_2) + j * int(apart_2)))
+            for j in range(k, k + WALKS)
+        )
+        walks += sum(ends)
+    _lanes(a, at_a)[:] = weight * hops + walks
 
 
 def clear_lanes(a: Floats, at_a: Whole) -> None:
@@ -80,7 +95,7 @@ def first_bit(bits: Whole) -> np.uint64:
     return np.uint64((int(bits) & -int(bits)).bit_length() - 1)
 
 
-def _lanes(a: Floats, at: Whole) -> Floats:
+def _lanes(a: NDArray[Any], at: Whole) -> NDArray[Any]:
     return a[int(at) : int(at) + LANES]
 
 
@@ -91,6 +106,8 @@ def _as_bits(flags: NDArray[np.bool_]) -> np.uint64:
 # -- what they compile to ----------------------------------------------------------------------------------------------
 
 _I32 = ir.IntType(32)
+_I64 = ir.IntType(64)
+_WHOLES = ir.VectorType(_I32, LANES)
 _DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
 _BITS = ir.IntType(LANES)
 _FLAGS = ir.VectorType(ir.IntType(1), LANES)
@@ -105,22 +122,18 @@ class _Code:
         self.types = signature.args
         self.arguments = arguments
 
-    def pointer(self, n: int, apart: int = 0, k: int = 0, *, further: Any = None) -> Any:
-        """Into the array that is argument n, at argument n + 1; k times argument ``apart``, or ``further``, on."""
+    def pointer(self, n: int, further: Any = None) -> Any:
+        """Into the array that is argument n, at argument n + 1, or ``further`` on."""
         array = self.context.make_array(self.types[n])(self.context, self.builder, self.arguments[n])
         at = self.arguments[n + 1]
-        if k:
-            at = self.builder.add(at, self.builder.mul(self.arguments[apart], ir.Constant(ir.IntType(64), k)))
-        if further is not None:
-            at = self.builder.add(at, further)
-        return self.builder.gep(array.data, [at])
+        return self.builder.gep(array.data, [at if further is None else self.builder.add(at, further)])
 
-    def number(self, n: int, apart: int = 0, k: int = 0) -> Any:
-        return self.builder.load(self.pointer(n, apart, k))
+    def number(self, n: int, further: Any = None) -> Any:
+        return self.builder.load(self.pointer(n, further))
 
-    def lanes(self, n: int, apart: int = 0, k: int = 0, *, further: Any = None) -> Any:
-        pointer = self.builder.bitcast(self.pointer(n, apart, k, further=further), _DOUBLES.as_pointer())
-        return self.builder.load(pointer, align=8)
+    def lanes(self, n: int, further: Any = None, of: Any = _DOUBLES) -> Any:
+        pointer = self.builder.bitcast(self.pointer(n, further), of.as_pointer())
+        return self.builder.load(pointer, align=8 if of is _DOUBLES else 4)
 
     def store(self, value: Any, n: int) -> Any:
         self.builder.store(value, self.builder.bitcast(self.pointer(n), _DOUBLES.as_pointer()), align=8)
@@ -128,21 +141,21 @@ class _Code:
 
     def everywhere(self, number: Any) -> Any:
         """A number in all lanes."""
-        undefined = ir.Constant(_DOUBLES, ir.Undefined)
+        undefined = ir.Constant(ir.VectorType(number.type, LANES), ir.Undefined)
         first = self.builder.insert_element(undefined, number, ir.Constant(_I32, 0))
         return self.builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES))
 
     def difference(self, further: Any = None) -> Any:
-        return self.builder.fsub(self.lanes(0, further=further), self.lanes(2, further=further))
+        return self.builder.fsub(self.lanes(0, further), self.lanes(2, further))
 
     def equal(self) -> Any:
         flags = self.builder.fcmp_ordered("==", self.difference(), self.everywhere(self.arguments[4]))
-        return self.builder.zext(self.builder.bitcast(flags, _BITS), ir.IntType(64))
+        return self.builder.zext(self.builder.bitcast(flags, _BITS), _I64)
 
     def over_lanes(self, first: Any, combined: Callable[[Any, Any], Any]) -> Any:
         """What becomes of ``first``, which is of the first lanes, with the other lanes of argument 4 in turn."""
         so_far = cgutils.alloca_once_value(self.builder, first)  # type: ignore[no-untyped-call]
-        step = ir.Constant(ir.IntType(64), LANES)
+        step = ir.Constant(_I64, LANES)
         with cgutils.for_range_slice(self.builder, step, self.arguments[4], step) as (further, _):
             self.builder.store(combined(self.builder.load(so_far), self.difference(further)), so_far)
         return self.builder.load(so_far)
@@ -189,20 +202,38 @@ class _Code:
         return self.store(self.builder.fadd(self.lanes(2), weighted), 0)
 
     def absolute(self, lanes: Any) -> Any:
-        words = ir.VectorType(ir.IntType(64), LANES)
-        all_but_sign = ir.Constant(words, [ir.Constant(ir.IntType(64), 2**63 - 1)] * LANES)
+        if lanes.type == _WHOLES:
+            is_negative = self.builder.icmp_signed("<", lanes, ir.Constant(_WHOLES, None))
+            return self.builder.select(is_negative, self.builder.neg(lanes), lanes)
+        words = ir.VectorType(_I64, LANES)
+        all_but_sign = ir.Constant(words, [ir.Constant(_I64, 2**63 - 1)] * LANES)
         return self.builder.bitcast(self.builder.and_(self.builder.bitcast(lanes, words), all_but_sign), _DOUBLES)
 
-    def add_distances(self) -> Any:
+    def set_structural(self) -> Any:
         builder = self.builder
-        distances = [
-            self.absolute(builder.fsub(self.everywhere(self.number(2, 6, k)), self.lanes(4, 7, k)))
-            for k in range(AT_ONCE)
-        ]
-        while len(distances) > 1:
-            pairs = [distances[k : k + 2] for k in range(0, len(distances), 2)]
-            distances = [builder.fadd(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
-        return self.store(builder.fadd(self.lanes(0), distances[0]), 0)
+        apart_1, apart_2, n_groups, weight = self.arguments[10:]
+        hops, walks = (
+            cgutils.alloca_once_value(builder, ir.Constant(of, None))  # type: ignore[no-untyped-call]
+            for of in (_WHOLES, _DOUBLES)
+        )
+        with cgutils.for_range(builder, n_groups) as loop:
+            for k in range(HOPS):
+                distance = self.distances(2, 4, HOPS, k, loop.index, apart_1, apart_2)
+                builder.store(builder.add(builder.load(hops), distance), hops)
+            ends = [self.distances(6, 8, WALKS, k, loop.index, apart_1, apart_2) for k in range(WALKS)]
+            builder.store(builder.fadd(builder.load(walks), builder.fadd(*ends)), walks)
+        weighted = builder.fmul(self.everywhere(weight), builder.sitofp(builder.load(hops), _DOUBLES))
+        return self.store(builder.fadd(weighted, builder.load(walks)), 0)
+
+    def distances(self, one: int, others: int, size: int, k: int, group: Any, apart_1: Any, apart_2: Any) -> Any:
+        """|number of argument ``one`` - lanes of argument ``others``|, of length k out of ``size`` of a group."""
+        builder = self.builder
+        length = builder.add(builder.mul(group, ir.Constant(_I64, size)), ir.Constant(_I64, k))
+        number = self.everywhere(self.number(one, builder.mul(length, apart_1)))
+        of = ir.VectorType(number.type.element, LANES)
+        lanes = self.lanes(others, builder.mul(length, apart_2), _WHOLES if of == _WHOLES else _DOUBLES)
+        difference = builder.sub if of == _WHOLES else builder.fsub
+        return self.absolute(difference(number, lanes))
 
     def clear(self) -> Any:
         return self.store(ir.Constant(_DOUBLES, [ir.Constant(ir.DoubleType(), 0.0)] * LANES), 0)
@@ -232,6 +263,6 @@ _compile(least_of_lanes, _Code.least, types.float64)
 _compile(add_to_lanes, _Code.add_where, types.void)
 _compile(copy_lanes, _Code.copy, types.void)
 _compile(set_lanes, _Code.set, types.void)
-_compile(add_distances_to_lanes, _Code.add_distances, types.void)
+_compile(set_structural_costs, _Code.set_structural, types.void)
 _compile(clear_lanes, _Code.clear, types.void)
 _compile(first_bit, _Code.trailing_zeros, types.uint64)

@@ -9,39 +9,41 @@ from numpy.typing import NDArray
 from nasbot.architecture.penalties import NEVER_MATCH, NON_ASSIGNMENT_COST
 from nasbot.otmann import _bitset_simplex as bitset
 from nasbot.otmann import _network_simplex as plain
-from nasbot.otmann._lanes import AT_ONCE, LANES, add_distances_to_lanes, clear_lanes, copy_lanes, lanes_equal, set_lanes
+from nasbot.otmann._lanes import HOPS, LANES, WALKS, Hops, copy_lanes, lanes_equal, set_lanes, set_structural_costs
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
+LINE = 8  # numbers of a cache line
 TILE = 128  # layers of the second side whose structural costs are computed together: their rows stay in the L1 cache
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _structural_costs(
-    features_1: Floats,
+    hops_1: Hops,
+    walks_1: Floats,
     length_1: int,
     first_row: int,
     n_rows: int,
-    features_2: Floats,
+    hops_2: Hops,
+    walks_2: Floats,
     length_2: int,
     begin: int,
     end: int,
-    n_features: int,
+    n_groups: int,
+    hop: float,
     out: Floats,
     stride: int,
 ) -> None:
-    """out[i * stride + j - begin] = sum over features of |features_1[k, first_row + i] - features_2[k, j]|."""
+    """out[i * stride + j - begin] = C_str between layers first_row + i and j; one ``hop`` of difference costs that."""
     for i in range(n_rows):
-        row = i * stride
+        x = first_row + i
         for j in range(0, end - begin, LANES):
-            clear_lanes(out, row + j)
-        for k in range(0, n_features, AT_ONCE):
-            value = k * length_1 + first_row + i
-            first = k * length_2 + begin
-            for j in range(0, end - begin, LANES):
-                add_distances_to_lanes(out, row + j, features_1, value, features_2, first + j, length_1, length_2)
+            y = begin + j
+            set_structural_costs(
+                out, i * stride + j, hops_1, x, hops_2, y, walks_1, x, walks_2, y, length_1, length_2, n_groups, hop
+            )
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -226,6 +228,14 @@ def _largest(offsets: Integers, begin: int, end: int) -> int:
     return most
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _whole_lines(n: int) -> Floats:
+    """Room for n numbers that begins where a cache line does: lanes that lie across two lines cost up to a sixth."""
+    room = np.zeros(n + LINE)
+    skipped = (-room.ctypes.data // room.itemsize) % LINE
+    return room[skipped : skipped + n]
+
+
 @njit(cache=True, nogil=True)
 def add_distances(
     first: int,
@@ -236,11 +246,13 @@ def add_distances(
     step_1: int,
     step_2: int,
     places: Integers,
-    features_1: Floats,
+    hops_1: Hops,
+    walks_1: Floats,
     masses_1: Floats,
     labels_1: Integers,
     offsets_1: Integers,
-    features_2: Floats,
+    hops_2: Hops,
+    walks_2: Floats,
     masses_2: Floats,
     label_costs_2: Floats,
     offsets_2: Integers,
@@ -251,39 +263,45 @@ def add_distances(
 
     That of weight k is at places[k] + order_1[i] * step_1 + order_2[j] * step_2.
     offsets[c, i]         first layer of class c of network i in the arrays; the end of the last one too
-    features              (features, layers), path lengths already divided by their number
+    hops, walks           (4 or 2 * groups, layers), path lengths; those of walks already divided by the number of all
     label_costs_2[l, y]   penalty of label l against layer y of the second side
     weights               nu, descending: mass matched at a large nu stays well matched at a smaller one
-    Behind the layers of features_2 and label_costs_2 there is room for LANES more. Returns the number of pivots, or
-    NOT_CONVERGED.
+    Behind the layers of hops_2, walks_2 and label_costs_2 there is room for LANES more. Returns the number of pivots,
+    or NOT_CONVERGED.
     """
     n_networks_2 = offsets_2.shape[1] - 1
-    n_features = features_1.shape[0]
-    length_1 = features_1.shape[1]
-    length_2 = features_2.shape[1]
-    flat_features_1 = features_1.ravel()
-    flat_features_2 = features_2.ravel()
+    n_groups = hops_1.shape[0] // HOPS
+    hop = 1.0 / (n_groups * (HOPS + WALKS))
+    length_1 = hops_1.shape[1]
+    length_2 = hops_2.shape[1]
+    flat_hops_1 = hops_1.ravel()
+    flat_walks_1 = walks_1.ravel()
+    flat_hops_2 = hops_2.ravel()
+    flat_walks_2 = walks_2.ravel()
     flat_label_costs_2 = label_costs_2.ravel()
     most_rows = _largest(offsets_1, first, last)
     most_columns = _largest(offsets_2, 0, n_networks_2)
     tile = TILE + most_columns
     width = (tile + LANES - 1) // LANES * LANES
-    structural = np.zeros(most_rows * width + LANES)  # lanes behind the last layer are read too, and have to be finite
+    structural = _whole_lines(
+        most_rows * width + LANES
+    )  # lanes behind the last layer are read too, and have to be finite
     zeros = np.zeros(LANES)
     mass_left_1 = np.empty(most_rows)
     mass_left_2 = np.empty(most_columns)
     kept_columns = np.empty(most_columns + 1, np.int64)
     stride = (most_columns + LANES) // LANES * LANES
-    structural_left = np.zeros((most_rows + 1) * stride + LANES)
-    label_cost_left = np.full((most_rows + 1) * stride + LANES, NON_ASSIGNMENT_COST)
+    structural_left = _whole_lines((most_rows + 1) * stride + LANES)
+    label_cost_left = _whole_lines((most_rows + 1) * stride + LANES)
+    label_cost_left[:] = NON_ASSIGNMENT_COST
     label_cost_left[0] = 0.0
-    cost = np.empty((most_rows + 1) * stride)
+    cost = _whole_lines((most_rows + 1) * stride)
     n_nodes = max(bitset.N_NODES, most_rows + most_columns + 1)
     flow = np.empty(n_nodes)
-    row_potential = np.empty(n_nodes)
-    column_potential = np.empty(n_nodes)
-    row_slope = np.zeros(n_nodes)
-    column_slope = np.zeros(n_nodes)
+    row_potential = _whole_lines(n_nodes)
+    column_potential = _whole_lines(n_nodes)
+    row_slope = _whole_lines(n_nodes)
+    column_slope = _whole_lines(n_nodes)
     parent = np.empty(n_nodes, np.uint64)
     rows_below = np.empty(n_nodes, np.uint64)
     columns_below = np.empty(n_nodes, np.uint64)
@@ -304,9 +322,9 @@ def add_distances(
                     tile_end += 1
                 tile_0 = offsets_2[c, tile_begin]
                 _structural_costs(
-                    flat_features_1, length_1, row_0, n_rows,
-                    flat_features_2, length_2, tile_0, offsets_2[c, tile_end],
-                    n_features, structural, width,
+                    flat_hops_1, flat_walks_1, length_1, row_0, n_rows,
+                    flat_hops_2, flat_walks_2, length_2, tile_0, offsets_2[c, tile_end],
+                    n_groups, hop, structural, width,
                 )  # fmt: skip
                 for j in range(tile_begin, tile_end):
                     column_0 = offsets_2[c, j]

@@ -29,6 +29,7 @@ def network_masses(
     fixed_mass: Floats,
     zeta: float,
     floor: float,
+    logarithmic: bool,
     out: Floats,
 ) -> None:
     """Layer masses of one network into ``out``; ``edges`` (n, 2) ascending, ``fixed_mass`` NaN where none is set."""
@@ -51,6 +52,8 @@ def network_masses(
                 out[u] = factor[labels[u]] * (1 if units[u] == NO_UNITS else units[u]) * incoming[u]
             else:
                 out[u] = fixed_mass[labels[u]]
+            if logarithmic:
+                out[u] = np.log1p(out[u])
             total += out[u]
         elif role[labels[u]] == DECISION:
             n_decisions += 1
@@ -139,6 +142,7 @@ def pack_networks(
     n_classes: int,
     zeta: float,
     floor: float,
+    logarithmic: bool,
     features: Floats,
     masses: Floats,
     packed_labels: Integers,
@@ -147,7 +151,7 @@ def pack_networks(
 ) -> int:
     """Fill the solver's arrays for all networks, layers sorted by exchange class, then network, then number.
 
-    features (>= 6 * n_groups, layers) already divided by 6 * n_groups; offsets (n_classes, networks + 1). Layers
+    features (6 * n_groups, layers), path lengths; offsets (n_classes, networks + 1). Layers
     without mass are left out, since they take no part in the matching. Returns the number of layers kept.
     """
     n_networks = len(layer_offsets) - 1
@@ -164,6 +168,7 @@ def pack_networks(
             fixed_mass,
             zeta,
             floor,
+            logarithmic,
             all_masses[begin:end],
         )
         totals[i] = all_masses[begin:end].sum()
@@ -193,5 +198,5 @@ def pack_networks(
             at = place[begin + u]
             if at >= 0:
                 for k in range(n_features):
-                    features[k, at] = lengths[u, k] / n_features
+                    features[k, at] = lengths[u, k]
     return n_kept

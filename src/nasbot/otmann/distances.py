@@ -166,8 +166,8 @@ def _rows(
     def solve_rows(first: int, last: int) -> None:
         n_pivots = add_distances(
             first, last, begins, a.order, b.order, *steps, places,
-            a.features, a.masses, a.labels, a.offsets,
-            b.features, b.masses, b.label_costs, b.offsets,
+            a.hops, a.walks, a.masses, a.labels, a.offsets,
+            b.hops, b.walks, b.masses, b.label_costs, b.offsets,
             nu, d,
         )  # fmt: skip
         if n_pivots == NOT_CONVERGED:

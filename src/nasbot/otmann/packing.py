@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,13 @@ from nasbot.errors import VocabularyError
 from nasbot.otmann.presets import RuleSet
 
 N_KINDS_AND_ENDS = 6
+N_HOPS = 4  # of these, the first ones: shortest and longest, from and to either end
 _ROLE_NUMBER = {Role.INPUT: 0, Role.PROCESSING: 1, Role.DECISION: 2, Role.OUTPUT: 3}
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Hops = NDArray[np.int32]
+Number = TypeVar("Number", np.float64, np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,18 +33,20 @@ class PackedNetworks:
     pivots when the lighter network chooses first, and its heaviest layer before the others.
 
     order (networks,)               the i-th of these networks is number order[i] of those packed
-    features (k, layers)            path lengths, scaled so that the sum of |differences| is the structural cost
+    hops (4 * groups, layers)       shortest and longest path lengths, which are whole numbers, of each group of layers
+    walks (2 * groups, layers)      those of random walks, divided by the number of all path lengths
     masses, labels (layers,)        label numbers index the vocabulary
     label_costs (labels, layers)    penalty of each label against each layer
     offsets (classes, networks + 1) where each network's layers of each class begin and end
     total_masses (networks,)        tm(G), in the order in which the networks were packed
-    Behind the layers of features and label_costs there is room for the kernel to read on.
+    Behind the layers of hops, walks and label_costs there is room for the kernel to read on.
     """
 
     vocabulary: Vocabulary
     rules: RuleSet
     order: Integers
-    features: Floats
+    hops: Hops
+    walks: Floats
     masses: Floats
     labels: Integers
     label_costs: Floats
@@ -94,6 +100,7 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
         n_classes,
         rules.mass_rules.nonprocessing_mass,
         rules.mass_rules.nonprocessing_floor,
+        rules.mass_rules.logarithmic,
         features,
         masses,
         labels,
@@ -108,13 +115,15 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
     rank[order] = np.arange(len(archs))
     network = np.repeat(np.tile(rank, n_classes), counts.ravel())
     class_number = np.repeat(np.arange(n_classes), counts.sum(axis=1))
+    by_group = features.reshape(n_groups, N_KINDS_AND_ENDS, n_layers)
     layers = np.lexsort((-masses[:n_kept], network, class_number))
     ends = np.cumsum(counts[:, order]).reshape(counts.shape)
     return PackedNetworks(
         vocabulary,
         rules,
         order,
-        _with_room(features, layers),
+        _with_room(by_group[:, :N_HOPS].astype(np.int32), layers),
+        _with_room(by_group[:, N_HOPS:] / len(features), layers),
         masses[layers],
         labels[layers],
         _with_room(penalties.matrix, labels[layers]),
@@ -123,11 +132,12 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
     )
 
 
-def _with_room(rows: Floats, columns: Integers) -> Floats:
+def _with_room(rows: NDArray[Number], columns: Integers) -> NDArray[Number]:
     """These columns, and zeros behind them, since the kernel reads whole lanes from any column on."""
     from nasbot.otmann._lanes import LANES
 
-    taken = np.zeros((len(rows), len(columns) + LANES))
+    rows = rows.reshape(-1, rows.shape[-1])
+    taken = np.zeros((len(rows), len(columns) + LANES), rows.dtype)
     np.take(rows, columns, axis=1, out=taken[:, : len(columns)])
     return taken
 
