@@ -32,6 +32,7 @@ from nasbot.evolution import RELEASE_MODIFIERS, STRUCTURE_MODIFIERS, UNIT_MODIFI
 from nasbot.execution import SimulatedExecutor
 from nasbot.execution.evaluation import LiveTrial
 from nasbot.gp import BeliefOptions
+from nasbot.otmann import Otmann
 from nasbot.searchers import (
     NASBOT,
     Acquisition,
@@ -58,8 +59,12 @@ RIVALS = ("RAND", "EA", "TreeBO")
 Make = Callable[[SearchSpace], Searcher]
 
 
+def _with_papers_masses(space: SearchSpace, **changed: Any) -> Searcher:
+    return NASBOT(space=space, distance=Otmann(preset="paper"), **changed)
+
+
 def _with_powers(p: float, p_bar: float, space: SearchSpace) -> Searcher:
-    return NASBOT(space=space, belief=BeliefOptions(distance_power=p, normalised_power=p_bar))
+    return _with_papers_masses(space, belief=BeliefOptions(distance_power=p, normalised_power=p_bar))
 
 
 METHODS: Mapping[str, Make] = {
@@ -68,20 +73,23 @@ METHODS: Mapping[str, Make] = {
     "EA": lambda space: EvolutionSearch(space=space),
     "TreeBO": lambda space: TreeBO(space=space),
 }
-# NASBOT is, in these terms: both kernel terms, all modifiers, p = p_bar = 1.5, the climbing maximiser, and log EI.
+# What the paper takes away, it takes from a search by its own distance, so these have the paper's masses. The first is
+# NASBOT but for that; in these terms it has both kernel terms, all modifiers, p = p_bar = 1.5, climbing, and log EI.
+PAPERS_MASSES = "paper's masses"
 ABLATIONS: Mapping[str, Make] = {
-    "kernel of d": lambda space: NASBOT(space=space, kernel_terms=KernelTerms.DISTANCE),
-    "kernel of d_bar": lambda space: NASBOT(space=space, kernel_terms=KernelTerms.NORMALISED),
-    "units only": lambda space: NASBOT(space=space, modifiers=UNIT_MODIFIERS),
-    "structure only": lambda space: NASBOT(space=space, modifiers=STRUCTURE_MODIFIERS),
+    PAPERS_MASSES: _with_papers_masses,
+    "kernel of d": partial(_with_papers_masses, kernel_terms=KernelTerms.DISTANCE),
+    "kernel of d_bar": partial(_with_papers_masses, kernel_terms=KernelTerms.NORMALISED),
+    "units only": partial(_with_papers_masses, modifiers=UNIT_MODIFIERS),
+    "structure only": partial(_with_papers_masses, modifiers=STRUCTURE_MODIFIERS),
     "p=1 p_bar=1": partial(_with_powers, 1.0, 1.0),
     "p=1 p_bar=2": partial(_with_powers, 1.0, 2.0),
     "p=2 p_bar=2": partial(_with_powers, 2.0, 2.0),
     "p=2 p_bar=1": partial(_with_powers, 2.0, 1.0),
-    "paper's maximiser": lambda space: NASBOT(space=space, maximiser=Maximiser.PAPER),
-    "EI": lambda space: NASBOT(space=space, acquisition=Acquisition.EI),
-    "UCB": lambda space: NASBOT(space=space, acquisition=Acquisition.UCB),
-    "Thompson": lambda space: NASBOT(space=space, acquisition=Acquisition.THOMPSON),
+    "paper's maximiser": partial(_with_papers_masses, maximiser=Maximiser.PAPER),
+    "EI": partial(_with_papers_masses, acquisition=Acquisition.EI),
+    "UCB": partial(_with_papers_masses, acquisition=Acquisition.UCB),
+    "Thompson": partial(_with_papers_masses, acquisition=Acquisition.THOMPSON),
 }
 # Networks changed much as the authors' code changes them, to tell a difference of the search from one of the modifiers.
 RELEASE: Mapping[str, Make] = {

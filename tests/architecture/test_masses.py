@@ -72,6 +72,9 @@ def test_other_rules() -> None:
     # The release's floor of 100 is for the ends and for all decision layers together.
     floor = layer_masses(arch, MassRules(nonprocessing_floor=100.0))
     np.testing.assert_allclose(floor, [100, 16, 3.2, 50, 50, 100])
+    logarithms = layer_masses(arch, MassRules(logarithmic=True))
+    share = 0.1 * np.log(17 * 4.2)
+    np.testing.assert_allclose(logarithms, [share, np.log(17), np.log(4.2), share / 2, share / 2, share])
 
 
 @pytest.mark.parametrize("zeta", [0.0, 1.0, -0.1, float("nan")])
@@ -80,9 +83,14 @@ def test_zeta_lies_between_0_and_1(zeta: float) -> None:
         MassRules(nonprocessing_mass=zeta)
 
 
-@given(architectures(max_layers=40), st.sampled_from([0.0, 100.0]), st.floats(0.01, 0.99))
-def test_masses_are_those_of_the_plain_twin(arch: Architecture, floor: float, zeta: float) -> None:
-    rules = MassRules(nonprocessing_mass=zeta, nonprocessing_floor=floor, factors={"res3": 1.0, "relu": 3.0})
+@given(architectures(max_layers=40), st.sampled_from([0.0, 100.0]), st.floats(0.01, 0.99), st.booleans())
+def test_masses_are_those_of_the_plain_twin(arch: Architecture, floor: float, zeta: float, logarithmic: bool) -> None:
+    rules = MassRules(
+        nonprocessing_mass=zeta,
+        nonprocessing_floor=floor,
+        factors={"res3": 1.0, "relu": 3.0},
+        logarithmic=logarithmic,
+    )
     np.testing.assert_allclose(layer_masses(arch, rules), reference_masses(arch, rules), rtol=1e-13)
     np.testing.assert_allclose(arch.masses, reference_masses(arch), rtol=1e-13)
 

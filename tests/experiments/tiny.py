@@ -31,7 +31,10 @@ TINY: dict[str, tuple[dict, dict]] = {
         {"network": list(range(5)), "dataset": ["diabetes"]},
     ),
     "best-networks": ({}, {}),
-    "ablations": ({"evaluations": 11}, {"seed": [0], "method": ["NASBOT", "units only", "p=2 p_bar=2"]}),
+    "ablations": (
+        {"evaluations": 11},
+        {"seed": [0], "method": ["paper's masses", "NASBOT", "units only", "p=2 p_bar=2"]},
+    ),
     "distance-map": ({"networks": 14}, {}),
     "nasbench201": ({"queries": 11}, {"seed": [100], "method": ["nasbot", "evolution"]}),
     "fcnet": ({"queries": 11}, {"seed": [0], "method": ["NASBOT", "EA"]}),

@@ -87,7 +87,7 @@ def test_a_network_without_processing_layers_has_no_mass_and_is_as_far_as_the_ot
         ({"structural_weights": ()}, "at least one"),
         ({"structural_weights": "abc"}, "sequence of numbers"),
         ({"structural_weights": 0.5}, "sequence of numbers"),
-        ({"preset": "papers"}, "unknown preset 'papers'; known: paper, release, figure"),
+        ({"preset": "papers"}, "unknown preset 'papers'; known: paper, release, figure, log-mass"),
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(options: dict[str, object], message: str) -> None:

@@ -16,7 +16,7 @@ def two(kind: str, seed: int = 0) -> tuple[Architecture, Architecture]:
     return random_architecture(kind, rng=rng, n_layers=14), random_architecture(kind, rng=rng, n_layers=22)
 
 
-@pytest.mark.parametrize("preset", ["paper", "release", "figure"])
+@pytest.mark.parametrize("preset", ["paper", "release", "figure", "log-mass"])
 @pytest.mark.parametrize("kind", ["mlp-reg", "mlp-class", "cnn"])
 def test_the_three_penalties_add_up_to_the_distance(kind: str, preset: str) -> None:
     a, b = two(kind)

@@ -137,7 +137,7 @@ def test_boxes_say_the_masses_of_the_matching_and_names_are_headings():
     assert {"left <one>", "right", "(100)", "relu 8", "tanh 8"} <= set(texts)
 
 
-@pytest.mark.parametrize("preset", ["paper", "release", "figure"])
+@pytest.mark.parametrize("preset", ["paper", "release", "figure", "log-mass"])
 @pytest.mark.parametrize(
     ("kind", "sizes"), [("mlp-reg", (8, 24)), ("mlp-class", (42, 33)), ("cnn", (60, 51)), ("cnn", (8, 60))]
 )

@@ -33,6 +33,7 @@ class MassRules:
         0.0  # the release: input, output and all decision layers together weigh at least 100 each
     )
     factors: Mapping[str, float] = field(default_factory=dict)  # by label, in place of the vocabulary's
+    logarithmic: bool = False  # a processing layer weighs log(1 + m) where it would weigh m
 
     def __post_init__(self) -> None:
         if not 0 < self.nonprocessing_mass < 1:
@@ -54,7 +55,8 @@ def layer_masses(arch: Architecture, rules: MassRules = PAPER_MASS_RULES) -> NDA
     masses = np.zeros(len(arch.layers), np.float64)
     for u, incoming in enumerate(incoming_channels(arch)):
         if labels[u].role is Role.PROCESSING:
-            masses[u] = _processing_mass(labels[u], arch.layers[u].units, incoming, rules)
+            mass = _processing_mass(labels[u], arch.layers[u].units, incoming, rules)
+            masses[u] = np.log1p(mass) if rules.logarithmic else mass
     share = max(rules.nonprocessing_mass * masses.sum(), rules.nonprocessing_floor)
     masses[[0, -1]] = share
     for u in arch.decision_layers:

@@ -14,7 +14,7 @@ Study = Annotated[
     str, typer.Argument(metavar="STUDY", help="A study's name (in the folder studies) or file.", show_default=False)
 ]
 Preset = Annotated[
-    str, typer.Option(help="Rules of the distance: paper (the appendix), release (the 2018 code) or figure.")
+    str, typer.Option(help="Rules of the distance: paper (the appendix), release (the 2018 code), figure or log-mass.")
 ]
 
 

@@ -1,8 +1,10 @@
-"""Three rule sets under which the distance has been published (docs/deviations.md tells them apart).
+"""Rule sets of the distance: three under which it has been published, and one of ours (docs/deviations.md).
 
 paper     the appendix of the paper, and our default
 release   the authors' 2018 code, so that its numbers can be reproduced
 figure    the rules behind the numbers in the caption of the paper's first figure
+log-mass  the paper's, but a layer weighs the logarithm of its mass, so that a distance is not ruled by the few widest
+          layers; the search compares networks so
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ FIGURE = RuleSet(
     mass_rules=MassRules(factors={"fc": 1.0}),
     penalties={"cnn": cnn_penalties(_CNN_LABELS, near=0.1, far=0.14, pools=0.25)},
 )
-PRESETS: Mapping[str, RuleSet] = {rules.name: rules for rules in (PAPER, RELEASE, FIGURE)}
+LOG_MASS = RuleSet(name="log-mass", mass_rules=MassRules(logarithmic=True))
+PRESETS: Mapping[str, RuleSet] = {rules.name: rules for rules in (PAPER, RELEASE, FIGURE, LOG_MASS)}
 
 
 def rule_set(preset: str | RuleSet) -> RuleSet:

@@ -12,6 +12,7 @@ that is not within ``MAX_GAP`` of that bound is refused. So the numbers can be t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -110,7 +111,7 @@ def reference_matching(
 
 
 def reference_masses(arch: Architecture, mass_rules: MassRules | None = None) -> Array:
-    """ℓm(u) for every layer, from the text of Section 3 and "Other details" of Appendix A.3."""
+    """ℓm(u) for every layer, from the text of Section 3 and "Other details" of Appendix A.3; or its logarithm."""
     rules = mass_rules or MassRules()
     labels = [arch.vocabulary[layer.label] for layer in arch.layers]
     computation = {
@@ -129,9 +130,10 @@ def reference_masses(arch: Architecture, mass_rules: MassRules | None = None) ->
 
 def _computation(label: Label, layer: Layer, incoming: int, rules: MassRules) -> float:
     """The mass of a processing layer: its units times the units that come in, a pool being one unit."""
-    if label.fixed_mass is not None:
-        return label.fixed_mass
-    return rules.factors.get(label.name, label.mass_factor) * (layer.units or 1) * incoming
+    mass = label.fixed_mass
+    if mass is None:
+        mass = rules.factors.get(label.name, label.mass_factor) * (layer.units or 1) * incoming
+    return math.log(1 + mass) if rules.logarithmic else mass
 
 
 def _incoming(arch: Architecture) -> list[int]:
