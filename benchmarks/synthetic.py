@@ -159,8 +159,8 @@ def _run_of(record: Record) -> Run:
     return Run(record["function"], record["method"], record["workers"], record["seed"])
 
 
-def _counts(record: Record, n_evaluations: int, tag: str) -> bool:
-    return bool(record["tag"] == tag and record["evaluations"] >= n_evaluations)
+def _counts(record: Record, n_evaluations: int, *tags: str) -> bool:
+    return bool(record["tag"] in tags and record["evaluations"] >= n_evaluations)
 
 
 # -- what came out -----------------------------------------------------------------------------------------------------
@@ -168,11 +168,11 @@ def _counts(record: Record, n_evaluations: int, tag: str) -> bool:
 Curves = dict[tuple[str, int], dict[str, dict[int, Floats]]]  # (function, workers) -> method -> seed -> best so far
 
 
-def curves_of(records: Iterator[Record], n_evaluations: int, tag: str) -> Curves:
-    """All runs of a tag that are long enough, cut to the same length."""
+def curves_of(records: Iterator[Record], n_evaluations: int, *tags: str) -> Curves:
+    """All runs of these tags that are long enough, cut to the same length; of equal runs the one recorded last."""
     curves: Curves = defaultdict(lambda: defaultdict(dict))
     for record in records:
-        if _counts(record, n_evaluations, tag):
+        if _counts(record, n_evaluations, *tags):
             run = _run_of(record)
             curves[run.function, run.workers][run.method][run.seed] = np.array(record["best"][:n_evaluations])
     return curves
@@ -305,6 +305,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--evaluations", metavar="N", type=int, default=100, help="of a run, the pool of ten included")
     parser.add_argument("--out", metavar="FILE", type=Path, default=OUT, help="where the runs are kept")
     parser.add_argument("--tag", default="", help="goes into the records; runs of another tag count as not done")
+    parser.add_argument("--with-tags", type=_names, default=(), help="in summary and figure, runs of these tags too")
     parser.add_argument("--authors", metavar="FILE", type=Path, default=AUTHORS, help="the authors' curves")
     parser.add_argument("--summary", action="store_true", help="run nothing, print what is known")
     parser.add_argument("--figure", metavar="FILE", type=Path, help="run nothing, draw what is known")
@@ -332,7 +333,7 @@ def _checked(options: argparse.Namespace) -> argparse.Namespace:
 
 
 def _report(options: argparse.Namespace) -> None:
-    curves = curves_of(RunFile(options.out).records(), options.evaluations, options.tag)
+    curves = curves_of(RunFile(options.out).records(), options.evaluations, *options.with_tags, options.tag)
     authors = authors_curves(options.authors) if options.authors.exists() else {}
     if options.summary:
         print(*summary(curves, options.evaluations), sep="\n")
