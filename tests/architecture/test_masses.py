@@ -1,4 +1,4 @@
-"""Layer masses: the paper's examples by hand, the rules of the three rule sets, and the plain twin."""
+"""Layer masses: the paper's examples by hand, the rules of the rule sets, and the plain twin."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from nasbot.architecture import Architecture, Layer, MassRules, layer_masses
 from nasbot.errors import OptionError
+from nasbot.otmann.packing import pack
+from nasbot.otmann.presets import LOG_MASS
 from nasbot.testing.reference import reference_masses
 from nasbot.testing.strategies import architectures
 from tests.architecture.cells import cell_vocabulary
@@ -96,8 +98,12 @@ def test_masses_are_those_of_the_plain_twin(arch: Architecture, floor: float, ze
 
 
 @given(architectures(cell_vocabulary(), min_layers=3, max_layers=8))
-def test_fixed_masses_are_those_of_the_plain_twin(arch: Architecture) -> None:
+def test_fixed_masses_are_those_of_the_plain_twin_and_have_no_logarithm(arch: Architecture) -> None:
     np.testing.assert_allclose(arch.masses, reference_masses(arch), rtol=1e-13)
+    rules = MassRules(logarithmic=True)
+    np.testing.assert_array_equal(layer_masses(arch, rules), arch.masses)
+    np.testing.assert_allclose(reference_masses(arch, rules), arch.masses, rtol=1e-13)
+    assert pack([arch], LOG_MASS).total_masses[0] == pytest.approx(arch.total_mass)
 
 
 @given(architectures(max_layers=30))

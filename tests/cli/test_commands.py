@@ -51,10 +51,12 @@ def test_distance_takes_weights_and_preset(nets: Path, run: Run):
 
 
 def test_each_preset_brings_its_own_weights(nets: Path, run: Run):
-    rows = {p: run("distance", "cnn.json", "cnn.json", "--preset", p).out for p in ("paper", "release", "figure")}
+    presets = ("paper", "release", "figure", "log-mass")
+    rows = {p: run("distance", "cnn.json", "cnn.json", "--preset", p).out for p in presets}
     assert "0.61" in rows["release"]
     assert "0.5" in rows["figure"]
     assert "0.8" in rows["paper"]
+    assert "0.8" in rows["log-mass"]
 
 
 def test_distance_prints_a_row_for_each_weight(nets: Path, run: Run):

@@ -76,7 +76,8 @@ def test_workers_asking_at_once_are_sent_to_different_places(searcher, history):
     first = in_flight[0]
     blind = {propose(searcher, history, seed).arch for seed in (3, 4, 5, 6)}
     spread, crowd = (
-        Otmann().pairwise(sorted(group, key=lambda a: a.fingerprint)).d_bar[2].mean() for group in (in_flight, blind)
+        searcher.distance.pairwise(sorted(group, key=lambda a: a.fingerprint)).d_bar[2].mean()
+        for group in (in_flight, blind)
     )
     assert first in blind
     assert spread > crowd
@@ -310,10 +311,12 @@ def test_what_was_evaluated_is_predicted_to_be_what_it_was(study):
     assert effect.nearest[0] == (5, pytest.approx(0, abs=1e-9), pytest.approx(0, abs=1e-9))
 
 
-def test_the_nearest_networks_are_those_by_otmann(study):
+def test_the_nearest_networks_are_those_by_otmann_with_logarithms_of_masses(study):
     effect = study.explain(10)
     history = study.history.at_proposal(10)
-    between = Otmann(structural_weights=(0.4,)).cross([trial.arch for trial in history], [effect.arch])
+    between = Otmann(preset="log-mass", structural_weights=(0.4,)).cross(
+        [trial.arch for trial in history], [effect.arch]
+    )
     order = np.argsort(between.d_bar[0, :, 0], kind="stable")[:5]
     assert [near.trial for near in effect.nearest] == order.tolist()
     np.testing.assert_allclose([near.d for near in effect.nearest], between.d[0, order, 0])

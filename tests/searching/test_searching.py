@@ -1,5 +1,7 @@
 """``nasbot.search``: from data to a model, in memory and on disk, resumed and refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ from sklearn.datasets import load_wine
 
 import nasbot
 from nasbot.errors import FileError, OptionError, StudyError
+from nasbot.otmann import Otmann
 from nasbot.searching import FoundStudy, FoundTrial, plan_search
 from nasbot.training.data import dataset_of, named_dataset
 
@@ -71,6 +74,19 @@ def test_names_are_made_from_the_data(wine, elsewhere):
     assert plan_search(dataset_of(X, y, seed=3), seed=3).path.name.endswith("-seed3.sqlite")
     assert plan_search(named_dataset("wine")).path.name == "wine.sqlite"
     assert plan_search(named_dataset("wine"), name=None).path is None
+
+
+def test_a_study_goes_on_with_the_options_it_was_begun_with_whatever_the_defaults_are_by_now(wine):
+    options = {"budget": 1, "name": "old", **QUICK}
+    search = plan_search(dataset_of(*wine), **options)
+    papers = replace(search.searcher, distance=Otmann())
+    replace(search, searcher=papers).run()
+    again = plan_search(dataset_of(*wine), **options | {"budget": 2})
+    assert (again.is_resumed, again.searcher) == (True, papers)
+    assert len(again.run().history.finished) == 2
+    other = replace(again.searcher, distance=Otmann(structural_weights=(0.3,)))
+    with pytest.raises(StudyError, match=r"begun with other settings: searcher\.distance.*; resume it with its own"):
+        replace(again, searcher=other).run()
 
 
 def test_a_study_remembers_its_seconds_per_trial(wine):

@@ -60,6 +60,19 @@ def test_by_default_nasbot_searches_the_paper_s_space():
         assert [proposal.arch for _, proposal in view.replay()] == [study.history[10].arch]
 
 
+def test_a_study_goes_on_with_the_options_it_was_begun_with_whatever_the_defaults_are_by_now():
+    begun = NASBOT(space=nasbot.SearchSpace("mlp-reg"), distance=nasbot.Otmann())  # as it was before
+    maximise(f2, "mlp-reg", name="old", trials=10, searcher=begun)
+    longer = maximise(f2, "mlp-reg", name="old", trials=12)
+    assert longer.searcher.distance == nasbot.Otmann()
+    with Study.open("old", begun) as study:
+        assert len(study.history.finished) == 12
+    evolved = EvolutionSearch(space=nasbot.SearchSpace("mlp-reg"))
+    maximise(f2, "mlp-reg", name="evolved", trials=2, searcher=evolved)
+    with pytest.raises(StudyError, match=r"searcher.type: stored EvolutionSearch, given NASBOT"):
+        maximise(f2, "mlp-reg", name="evolved", trials=3)
+
+
 def test_a_vocabulary_and_a_searcher_of_ones_own_can_be_explained():
     searcher = made(NASBOT, "cells")
     study = maximise(lambda arch: len(set(arch.layers)), CELLS, name="cells", trials=5, searcher=searcher)

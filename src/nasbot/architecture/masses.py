@@ -1,7 +1,8 @@
 """Layer masses ℓm of Section 3: how much each layer counts when two networks are matched.
 
 processing layer   factor * units * incoming channels, the factor 1 but for res (2) and fc in a CNN (0.1); a layer
-                   without units (a pool) counts as one unit, and passes on the channels it receives
+                   without units (a pool) counts as one unit, and passes on the channels it receives; under
+                   ``logarithmic`` rules log(1 + that product). A label with a mass of its own has that
 input, output      zeta * S each, where S is the mass of all processing layers
 decision layers    zeta * S shared equally
 
@@ -10,6 +11,7 @@ The input emits one channel whatever the data, so that the distance does not dep
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -26,14 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MassRules:
-    """What the paper, its release and its first figure do differently about masses."""
+    """What the paper, its release, its first figure and our search do differently about masses."""
 
     nonprocessing_mass: float = 0.1  # ζ
     nonprocessing_floor: float = (
         0.0  # the release: input, output and all decision layers together weigh at least 100 each
     )
     factors: Mapping[str, float] = field(default_factory=dict)  # by label, in place of the vocabulary's
-    logarithmic: bool = False  # a processing layer weighs log(1 + m) where it would weigh m
+    logarithmic: bool = False  # log(1 + product), not the product, where a layer's mass is one
 
     def __post_init__(self) -> None:
         if not 0 < self.nonprocessing_mass < 1:
@@ -55,8 +57,7 @@ def layer_masses(arch: Architecture, rules: MassRules = PAPER_MASS_RULES) -> NDA
     masses = np.zeros(len(arch.layers), np.float64)
     for u, incoming in enumerate(incoming_channels(arch)):
         if labels[u].role is Role.PROCESSING:
-            mass = _processing_mass(labels[u], arch.layers[u].units, incoming, rules)
-            masses[u] = np.log1p(mass) if rules.logarithmic else mass
+            masses[u] = _processing_mass(labels[u], arch.layers[u].units, incoming, rules)
     share = max(rules.nonprocessing_mass * masses.sum(), rules.nonprocessing_floor)
     masses[[0, -1]] = share
     for u in arch.decision_layers:
@@ -75,7 +76,8 @@ def check_finite(total: float, network: str = "the network") -> None:
 def _processing_mass(label: Label, units: int | None, incoming: float, rules: MassRules) -> float:
     if label.fixed_mass is not None:
         return label.fixed_mass
-    return rules.factor(label) * (1 if units is None else units) * incoming
+    product = rules.factor(label) * (1 if units is None else units) * incoming
+    return math.log1p(product) if rules.logarithmic else product
 
 
 def incoming_channels(arch: Architecture) -> list[float]:

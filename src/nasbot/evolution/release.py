@@ -10,9 +10,10 @@ release_swap_label    convolutions seldom to a pool, a pool to the other kind of
 release_wedge_layer   seldom a pool; behind fully connected layers of CNNs only such layers, and nowhere else
 
 ``RELEASE_MODIFIERS`` are all of them with the release's weights (a name that stands twice is picked twice as often).
-They are for comparisons with the authors' code: ``NASBOT(space=space, modifiers=RELEASE_MODIFIERS)``. Not as there:
-``remove_layer`` (docs/deviations.md); which convolution takes the place of another (there some are likelier than
-others, and some never taken); and ``sites``, which list what could be done as the paper has it.
+They are for comparisons with the authors' code: ``NASBOT(space=space, modifiers=RELEASE_MODIFIERS,
+distance=Otmann())``. Not as there: ``remove_layer`` (docs/deviations.md); which convolution takes the place of another
+(there some are likelier than others, and some never taken); and ``sites``, which list what could be done as the
+paper has it.
 """
 
 from __future__ import annotations

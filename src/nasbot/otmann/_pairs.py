@@ -283,9 +283,7 @@ def add_distances(
     most_columns = _largest(offsets_2, 0, n_networks_2)
     tile = TILE + most_columns
     width = (tile + LANES - 1) // LANES * LANES
-    structural = _whole_lines(
-        most_rows * width + LANES
-    )  # lanes behind the last layer are read too, and have to be finite
+    structural = _whole_lines(most_rows * width + LANES)  # read also behind the last layer, where it must be finite
     zeros = np.zeros(LANES)
     mass_left_1 = np.empty(most_rows)
     mass_left_2 = np.empty(most_columns)

@@ -50,10 +50,10 @@ def network_masses(
         if role[labels[u]] == PROCESSING:
             if np.isnan(fixed_mass[labels[u]]):
                 out[u] = factor[labels[u]] * (1 if units[u] == NO_UNITS else units[u]) * incoming[u]
+                if logarithmic:
+                    out[u] = np.log1p(out[u])
             else:
                 out[u] = fixed_mass[labels[u]]
-            if logarithmic:
-                out[u] = np.log1p(out[u])
             total += out[u]
         elif role[labels[u]] == DECISION:
             n_decisions += 1
@@ -151,8 +151,8 @@ def pack_networks(
 ) -> int:
     """Fill the solver's arrays for all networks, layers sorted by exchange class, then network, then number.
 
-    features (6 * n_groups, layers), path lengths; offsets (n_classes, networks + 1). Layers
-    without mass are left out, since they take no part in the matching. Returns the number of layers kept.
+    features (6 * n_groups, layers), path lengths; offsets (n_classes, networks + 1). Layers without mass are left out,
+    since they take no part in the matching. Returns the number of layers kept.
     """
     n_networks = len(layer_offsets) - 1
     all_masses = np.empty(len(labels))

@@ -1,10 +1,10 @@
 """Rule sets of the distance: three under which it has been published, and one of ours (docs/deviations.md).
 
-paper     the appendix of the paper, and our default
+paper     the appendix of the paper, and the default of the distance
 release   the authors' 2018 code, so that its numbers can be reproduced
 figure    the rules behind the numbers in the caption of the paper's first figure
 log-mass  the paper's, but a layer weighs the logarithm of its mass, so that a distance is not ruled by the few widest
-          layers; the search compares networks so
+          layers; the search compares networks so, unless it is told otherwise
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Search:
                 taken_over=taken_over,
             )
         except StudyError as error:
-            raise StudyError(" ".join(str(error).split())) from None  # a list of differences, as one line
+            raise StudyError(_in_one_line(str(error))) from None
 
     def _taken_over(self) -> Sequence[Trial]:
         """The trials of the study that is forked, with the weights that are kept of them."""
@@ -251,7 +251,7 @@ def plan_search(
     return Search(
         data,
         plan,
-        _searcher(searcher, plan),
+        _searcher(searcher, plan, stored),
         chosen,
         recipe,
         total,
@@ -287,14 +287,22 @@ def _checked_workers(workers: int | None) -> int:
     return workers
 
 
-def _searcher(name: str, plan: Plan) -> Searcher:
+def _searcher(name: str, plan: Plan, stored: Mapping[str, Json] | None) -> Searcher:
+    """The searcher of this name; of a study that goes on, with the options that it was begun with."""
     from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
+    from nasbot.study.rebuilding import as_begun
 
     made: Mapping[str, Any] = dict(zip(SEARCHERS, (NASBOT, RandomSearch, EvolutionSearch, TreeBO), strict=True))
     if name not in made:
         raise OptionError(f"searcher: expected one of {', '.join(SEARCHERS)}, got {str(name)[:40]!r}")
     found: Searcher = made[name](space=plan.space, pool=plan.pool)
-    return found
+    return found if stored is None else as_begun(found, stored)
+
+
+def _in_one_line(text: str) -> str:
+    """A sentence that ends in a colon, the differences below it, and what to do."""
+    first, *others = (line.strip() for line in text.splitlines())
+    return " ".join([first, "; ".join(others)]).strip()
 
 
 def _stored(path: Path | None) -> Mapping[str, Json] | None:

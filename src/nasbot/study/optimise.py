@@ -12,6 +12,7 @@ from nasbot.execution import Executor, Objective
 from nasbot.searchers.base import Searcher
 from nasbot.study.budget import Budget
 from nasbot.study.loop import OnChange
+from nasbot.study.places import study_path
 from nasbot.study.settings import Direction
 from nasbot.study.study import Study
 from nasbot.study.view import StudyView
@@ -63,8 +64,8 @@ def _optimised(
         known = ", ".join(SearchOptions.__annotations__)
         raise OptionError(f"{direction}: unknown option {unknown[0]!r}; there are {known}")
     budget = Budget(options.get("trials"), options.get("seconds"))
-    searcher, seed = _searcher(space, options.get("searcher")), options.get("seed", 0)
     name = options["name"] if "name" in options else _name_of(objective)
+    searcher, seed = _searcher(space, options.get("searcher"), name), options.get("seed", 0)
     run: RunOptions = {key: options[key] for key in RunOptions.__annotations__ if key in options}  # type: ignore[literal-required, assignment]
     if name is None:
         return Study.in_memory(searcher, seed=seed, direction=direction).optimise(objective, budget, **run)
@@ -84,12 +85,18 @@ def _name_of(objective: Objective) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:60] or "study"
 
 
-def _searcher(space: SearchSpace | str, given: Searcher | None) -> Searcher:
+def _searcher(space: SearchSpace | str, given: Searcher | None, name: str | Path | None) -> Searcher:
+    """The one given; or NASBOT, with the options that the study of this name was begun with, if there is one."""
     where = space if isinstance(space, SearchSpace) else SearchSpace(space)
     if given is None:
         from nasbot.searchers.nasbot import NASBOT
+        from nasbot.study.rebuilding import as_begun
 
-        return NASBOT(space=where)
+        made = NASBOT(space=where)
+        if name is None or not study_path(name).exists():
+            return made
+        with StudyView.read(name, vocabulary=where.vocabulary) as begun:
+            return as_begun(made, begun.settings)
     if given.space != where:
         raise OptionError(f"space: expected that of the searcher, {given.space}, got {where}")
     return given

@@ -34,6 +34,21 @@ def searcher_of_study(settings: Mapping[str, Json], history: History) -> Searche
     )
 
 
+def as_begun(searcher: Searcher, stored: Mapping[str, Json]) -> Searcher:
+    """The searcher that a study with these settings was begun with, where it differs in options but not in kind.
+
+    For whoever asked for a searcher by its kind alone: the defaults may be others by now. Where there is more to it
+    (other pool, other space) it is ``searcher`` itself, and the study says what differs.
+    """
+    described = stored.get("searcher")
+    if not isinstance(described, Mapping) or described.get("type") != type(searcher).__name__:
+        return searcher
+    try:
+        return searcher_from_settings(described, searcher.space, searcher.initial_pool())
+    except StudyError:
+        return searcher
+
+
 def searcher_from_settings(
     settings: Mapping[str, Json], space: SearchSpace, networks: Sequence[Architecture]
 ) -> Searcher:

@@ -130,10 +130,10 @@ def reference_masses(arch: Architecture, mass_rules: MassRules | None = None) ->
 
 def _computation(label: Label, layer: Layer, incoming: int, rules: MassRules) -> float:
     """The mass of a processing layer: its units times the units that come in, a pool being one unit."""
-    mass = label.fixed_mass
-    if mass is None:
-        mass = rules.factors.get(label.name, label.mass_factor) * (layer.units or 1) * incoming
-    return math.log(1 + mass) if rules.logarithmic else mass
+    if label.fixed_mass is not None:
+        return label.fixed_mass
+    product = rules.factors.get(label.name, label.mass_factor) * (layer.units or 1) * incoming
+    return math.log(1 + product) if rules.logarithmic else product
 
 
 def _incoming(arch: Architecture) -> list[int]:
