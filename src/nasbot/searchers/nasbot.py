@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -36,13 +36,13 @@ from nasbot.acquisition import (
     uniform,
     upper_confidence_bound,
 )
-from nasbot.architecture import Architecture
+from nasbot.architecture import Architecture, Vocabulary
 from nasbot.errors import OptionError
 from nasbot.evolution import evaluation_schedule, one_step_edits
 from nasbot.gp import Belief, BeliefOptions, Prediction, fit_belief
 from nasbot.gp.kernel import ensemble_kernel
 from nasbot.otmann import NetworkDistance, Otmann
-from nasbot.otmann.presets import LOG_MASS
+from nasbot.otmann.presets import LOG_MASS, PAPER
 from nasbot.searchers.base import Proposal
 from nasbot.searchers.effect import Effect, Effects, Near
 from nasbot.searchers.memory import DistanceMemory
@@ -88,14 +88,20 @@ class KernelTerms(StrEnum):
     NORMALISED = "d_bar"
 
 
+def default_distance(vocabulary: Vocabulary) -> Otmann:
+    """OTMANN with the paper's masses; for networks whose layers shrink images, CNNs, with the logarithms of them.
+
+    Masses are products, so the few widest layers rule the distance, and depth and branches hardly show. In CNNs those
+    matter more to the search than widths do, in MLPs they do not: docs/deviations.md has the measurements.
+    """
+    return Otmann(preset=LOG_MASS if any(label.strides for label in vocabulary.labels) else PAPER)
+
+
 @dataclass(frozen=True, kw_only=True)
 class NASBOT(PoolSearcher):
     """Bayesian optimisation over networks. ``propose`` is a pure function of history and generator."""
 
-    # Layers by the logarithm of their mass: under the paper's masses the few widest layers rule the distance, and depth
-    # and branches hardly show. Predictions are better so, of trained networks and of the synthetic functions, and the
-    # search is (docs/deviations.md).
-    distance: NetworkDistance = field(default_factory=partial(Otmann, preset=LOG_MASS))
+    distance: NetworkDistance = None  # type: ignore[assignment]  # that of ``default_distance`` unless one is given
     belief: BeliefOptions = field(default_factory=BeliefOptions)
     acquisition: Acquisition = Acquisition.LOG_EI
     maximiser: Maximiser = Maximiser.CLIMBING
@@ -104,6 +110,8 @@ class NASBOT(PoolSearcher):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.distance is None:
+            object.__setattr__(self, "distance", default_distance(self.space.vocabulary))
         for option, kind in (("acquisition", Acquisition), ("maximiser", Maximiser), ("kernel_terms", KernelTerms)):
             object.__setattr__(self, option, member(kind, getattr(self, option), option))
 
