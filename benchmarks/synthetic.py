@@ -74,7 +74,7 @@ METHODS: Mapping[str, Make] = {
     "TreeBO": lambda space: TreeBO(space=space),
 }
 # What the paper takes away, it takes from a search by its own distance, so these have the paper's masses. The first is
-# NASBOT but for that; in these terms it has both kernel terms, all modifiers, p = p_bar = 1.5, climbing, and log EI.
+# NASBOT but for that, and for MLPs NASBOT itself: both kernel terms, all modifiers, p = p_bar = 1.5, climbing, log EI.
 PAPERS_MASSES = "paper's masses"
 ABLATIONS: Mapping[str, Make] = {
     PAPERS_MASSES: _with_papers_masses,

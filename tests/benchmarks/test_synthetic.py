@@ -38,7 +38,7 @@ def test_four_workers_see_less_before_they_choose():
 
 @pytest.mark.parametrize("name", ABLATIONS)
 def test_every_ablation_is_another_searcher(name: str):
-    space = SearchSpace("mlp-reg")
+    space = SearchSpace("cnn")
     assert ABLATIONS[name](space).settings() != synthetic.METHODS["NASBOT"](space).settings()
 
 

@@ -33,7 +33,7 @@ TINY: dict[str, tuple[dict, dict]] = {
     "best-networks": ({}, {}),
     "ablations": (
         {"evaluations": 11},
-        {"seed": [0], "method": ["paper's masses", "NASBOT", "units only", "p=2 p_bar=2"]},
+        {"seed": [0], "method": ["paper's masses", "units only", "p=2 p_bar=2"]},
     ),
     "distance-map": ({"networks": 14}, {}),
     "nasbench201": ({"queries": 11}, {"seed": [100], "method": ["nasbot", "evolution"]}),

@@ -15,7 +15,9 @@ from nasbot.otmann import Otmann
 from nasbot.searchers import NASBOT, Acquisition, Effects, EvolutionSearch, KernelTerms, Maximiser, RandomSearch, TreeBO
 from nasbot.searchers.nasbot import N_LANDMARKS
 from nasbot.study import Study
+from nasbot.testing.networks import random_architecture
 from nasbot.trial import Failed, FailureCause, History, Scored
+from tests.architecture.cells import cell_vocabulary
 from tests.searchers.problems import (
     CNN,
     MLP,
@@ -263,6 +265,20 @@ def test_among_many_networks_the_exact_belief_has_the_last_word():
     assert proposal.arch.fingerprint not in history.seen
 
 
+# -- the distance ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "preset"),
+    [("mlp-reg", "paper"), ("mlp-class", "paper"), ("cnn", "log-mass"), (cell_vocabulary(), "paper")],
+)
+def test_networks_of_images_are_compared_by_logarithms_of_masses_unless_it_is_said_otherwise(kind, preset):
+    space = SearchSpace(kind)
+    pool = None if isinstance(kind, str) else [random_architecture(kind, rng=np.random.default_rng(0), n_layers=5)]
+    assert NASBOT(space=space, pool=pool).distance == Otmann(preset=preset)
+    assert NASBOT(space=space, pool=pool, distance=Otmann(preset="release")).distance.rules.name == "release"
+
+
 # -- explanations ------------------------------------------------------------------------------------------------------
 
 
@@ -311,12 +327,10 @@ def test_what_was_evaluated_is_predicted_to_be_what_it_was(study):
     assert effect.nearest[0] == (5, pytest.approx(0, abs=1e-9), pytest.approx(0, abs=1e-9))
 
 
-def test_the_nearest_networks_are_those_by_otmann_with_logarithms_of_masses(study):
+def test_the_nearest_networks_are_those_by_otmann(study):
     effect = study.explain(10)
     history = study.history.at_proposal(10)
-    between = Otmann(preset="log-mass", structural_weights=(0.4,)).cross(
-        [trial.arch for trial in history], [effect.arch]
-    )
+    between = Otmann(structural_weights=(0.4,)).cross([trial.arch for trial in history], [effect.arch])
     order = np.argsort(between.d_bar[0, :, 0], kind="stable")[:5]
     assert [near.trial for near in effect.nearest] == order.tolist()
     np.testing.assert_allclose([near.d for near in effect.nearest], between.d[0, order, 0])

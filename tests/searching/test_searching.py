@@ -79,10 +79,11 @@ def test_names_are_made_from_the_data(wine, elsewhere):
 def test_a_study_goes_on_with_the_options_it_was_begun_with_whatever_the_defaults_are_by_now(wine):
     options = {"budget": 1, "name": "old", **QUICK}
     search = plan_search(dataset_of(*wine), **options)
-    papers = replace(search.searcher, distance=Otmann())
-    replace(search, searcher=papers).run()
+    begun = replace(search.searcher, distance=Otmann(preset="log-mass"))
+    assert begun != search.searcher
+    replace(search, searcher=begun).run()
     again = plan_search(dataset_of(*wine), **options | {"budget": 2})
-    assert (again.is_resumed, again.searcher) == (True, papers)
+    assert (again.is_resumed, again.searcher) == (True, begun)
     assert len(again.run().history.finished) == 2
     other = replace(again.searcher, distance=Otmann(structural_weights=(0.3,)))
     with pytest.raises(StudyError, match=r"begun with other settings: searcher\.distance.*; resume it with its own"):

@@ -4,6 +4,7 @@ import pytest
 
 import nasbot
 from nasbot.errors import FailingError, OptionError, StudyError, VocabularyError
+from nasbot.otmann import Otmann
 from nasbot.searchers import NASBOT, EvolutionSearch
 from nasbot.study import Study, StudyView, maximise, minimise
 from nasbot.synthetic import f2
@@ -61,10 +62,10 @@ def test_by_default_nasbot_searches_the_paper_s_space():
 
 
 def test_a_study_goes_on_with_the_options_it_was_begun_with_whatever_the_defaults_are_by_now():
-    begun = NASBOT(space=nasbot.SearchSpace("mlp-reg"), distance=nasbot.Otmann())  # as it was before
+    begun = NASBOT(space=nasbot.SearchSpace("mlp-reg"), distance=Otmann(preset="log-mass"))
     maximise(f2, "mlp-reg", name="old", trials=10, searcher=begun)
     longer = maximise(f2, "mlp-reg", name="old", trials=12)
-    assert longer.searcher.distance == nasbot.Otmann()
+    assert longer.searcher.distance == begun.distance != NASBOT(space=nasbot.SearchSpace("mlp-reg")).distance
     with Study.open("old", begun) as study:
         assert len(study.history.finished) == 12
     evolved = EvolutionSearch(space=nasbot.SearchSpace("mlp-reg"))

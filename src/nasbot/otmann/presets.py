@@ -4,7 +4,7 @@ paper     the appendix of the paper, and the default of the distance
 release   the authors' 2018 code, so that its numbers can be reproduced
 figure    the rules behind the numbers in the caption of the paper's first figure
 log-mass  the paper's, but a layer weighs the logarithm of its mass, so that a distance is not ruled by the few widest
-          layers; the search compares networks so, unless it is told otherwise
+          layers; the search compares CNNs so, unless it is told otherwise
 """
 
 from __future__ import annotations
