@@ -77,7 +77,7 @@ def test_names_are_made_from_the_data(wine, elsewhere):
 
 
 def test_a_study_goes_on_with_the_options_it_was_begun_with_whatever_the_defaults_are_by_now(wine):
-    options = {"budget": 1, "name": "old", **QUICK}
+    options = {"budget": 1, "name": "old", "workers": 1, "seconds": 1.0}
     search = plan_search(dataset_of(*wine), **options)
     begun = replace(search.searcher, distance=Otmann(preset="log-mass"))
     assert begun != search.searcher
