@@ -79,14 +79,11 @@ def skill(problem: Problem, preset: str, n_splits: int) -> Skill:
     for split in range(n_splits):
         order = stream(split, 0, Role.EXPERIMENT).permutation(len(problem.networks))
         known, asked = np.split(order, [N_KNOWN[split % len(N_KNOWN)]])
-        belief = fit_belief(
-            *(array[:, known[:, None], known] for array in (table.d, table.d_bar)),
-            problem.values[known],
-            options=BeliefOptions(),
-            rng=stream(split, 1, Role.EXPERIMENT),
-        )
-        cross = [array[:, known[:, None], asked] for array in (table.d, table.d_bar)]
-        predicted, true = belief.predict(*cross).mean.mean(axis=0), problem.values[asked]
+        rows, rng = known[:, None], stream(split, 1, Role.EXPERIMENT)
+        d, d_bar, values = table.d[:, rows, known], table.d_bar[:, rows, known], problem.values[known]
+        belief = fit_belief(d, d_bar, values, options=BeliefOptions(), rng=rng)
+        predicted = belief.predict(table.d[:, rows, asked], table.d_bar[:, rows, asked]).mean.mean(axis=0)
+        true = problem.values[asked]
         best = np.argsort(-true, kind="stable")[:N_BEST]
         found.append([spearmanr(predicted[asked_of], true[asked_of])[0] for asked_of in (slice(None), best)])
     return Skill(*(float(mean) for mean in np.mean(found, axis=0)))

@@ -185,6 +185,7 @@ class Standing(NamedTuple):
     within: bool  # NASBOT is best, or within one standard error of the best
     ahead: tuple[str, ...]  # methods whose mean is higher
     behind: tuple[str, ...]
+    clearly: tuple[str, ...]  # methods whose mean is higher by more than a standard error, theirs or ours
 
 
 def standings(results: Sequence[Results], datasets: Sequence[str], methods: Sequence[str]) -> list[Standing]:
@@ -207,6 +208,7 @@ def standings(results: Sequence[Results], datasets: Sequence[str], methods: Sequ
                 bool(best == OURS or ours.mean <= scores[best].mean + margin),
                 tuple(m for m, score in scores.items() if m != OURS and score.mean > ours.mean),
                 tuple(m for m, score in scores.items() if m != OURS and score.mean < ours.mean),
+                tuple(m for m, score in scores.items() if score.mean > ours.mean + np.nanmax([score.se, ours.se, 0.0])),
             )
         )
     return found

@@ -155,9 +155,12 @@ def _ahead_of_optuna(results: Results) -> Finding:
         return Finding("NASBOT and Optuna have no records under the same settings", NOT_RUN)
     ahead = [one.dataset for one in found if not one.behind]
     ours = f"ahead of both samplers on {len(ahead)} of {len(found)}" + (f" ({', '.join(ahead)})" if ahead else "")
+    clearly = [one.dataset for one in found if set(methods[1:]) <= set(one.clearly)]
+    ours += f", by more than a standard error on {len(clearly)}" + (f" ({', '.join(clearly)})" if clearly else "")
     if min(one.ours.n for one in found) < FEWEST_SEARCHES:
         return Finding(ours, UNDECIDED)
-    return Finding(ours, "holds" if len(ahead) >= 2 else "does not hold")
+    verdict = "holds" if len(clearly) >= 2 else "holds by a hair" if len(ahead) >= 2 else "does not hold"
+    return Finding(ours, verdict)
 
 
 CLAIMS = (
