@@ -16,7 +16,6 @@ from nasbot.errors import VocabularyError
 from nasbot.otmann.presets import RuleSet
 
 N_KINDS_AND_ENDS = 6
-N_HOPS = 4  # of these, the first ones: shortest and longest, from and to either end
 _ROLE_NUMBER = {Role.INPUT: 0, Role.PROCESSING: 1, Role.DECISION: 2, Role.OUTPUT: 3}
 
 Floats = NDArray[np.float64]
@@ -71,6 +70,7 @@ def shared_vocabulary(archs: Sequence[Architecture]) -> Vocabulary:
 
 def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
     """Masses and path lengths of every network, computed here and nowhere again."""
+    from nasbot.otmann._lanes import HOPS
     from nasbot.otmann._path_pass import pack_networks
 
     vocabulary = shared_vocabulary(archs)
@@ -122,8 +122,8 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
         vocabulary,
         rules,
         order,
-        _with_room(by_group[:, :N_HOPS].astype(np.int32), layers),
-        _with_room(by_group[:, N_HOPS:] / len(features), layers),
+        _with_room(by_group[:, :HOPS].astype(np.int32), layers),
+        _with_room(by_group[:, HOPS:] / len(features), layers),
         masses[layers],
         labels[layers],
         _with_room(penalties.matrix, labels[layers]),
