@@ -28,7 +28,7 @@ from benchmarks.runs import ROOT, Floats, Record, RunFile, average, paired, revi
 from nasbot._rng import Role, stream
 from nasbot.architecture import Architecture, SearchSpace
 from nasbot.errors import FileError, NasbotError, OptionError
-from nasbot.evolution import RELEASE_MODIFIERS, STRUCTURE_MODIFIERS, UNIT_MODIFIERS
+from nasbot.evolution import CNN_MODIFIERS, MODIFIERS, RELEASE_MODIFIERS, STRUCTURE_MODIFIERS, UNIT_MODIFIERS
 from nasbot.execution import SimulatedExecutor
 from nasbot.execution.evaluation import LiveTrial
 from nasbot.gp import BeliefOptions
@@ -60,7 +60,7 @@ Make = Callable[[SearchSpace], Searcher]
 
 
 def _with_papers_masses(space: SearchSpace, **changed: Any) -> Searcher:
-    return NASBOT(space=space, distance=Otmann(preset="paper"), **changed)
+    return NASBOT(space=space, distance=Otmann(preset="paper"), **{"modifiers": tuple(MODIFIERS), **changed})
 
 
 def _with_powers(p: float, p_bar: float, space: SearchSpace) -> Searcher:
@@ -73,8 +73,9 @@ METHODS: Mapping[str, Make] = {
     "EA": lambda space: EvolutionSearch(space=space),
     "TreeBO": lambda space: TreeBO(space=space),
 }
-# What the paper takes away, it takes from a search by its own distance, so these have the paper's masses. The first is
-# NASBOT but for that, and for MLPs NASBOT itself: both kernel terms, all modifiers, p = p_bar = 1.5, climbing, log EI.
+# What the paper takes away, it takes from a search by its own distance and modifiers, so these have the paper's masses
+# and its nine. The first is NASBOT but for that, and for MLPs NASBOT itself: both kernel terms, all modifiers,
+# p = p_bar = 1.5, climbing, log EI.
 PAPERS_MASSES = "paper's masses"
 ABLATIONS: Mapping[str, Make] = {
     PAPERS_MASSES: _with_papers_masses,
@@ -97,7 +98,12 @@ RELEASE: Mapping[str, Make] = {
     "EA release": lambda space: EvolutionSearch(space=space, modifiers=RELEASE_MODIFIERS),
     "RAND release": lambda space: RandomSearch(space=space, modifiers=RELEASE_MODIFIERS),
 }
-ALL_METHODS: Mapping[str, Make] = {**METHODS, **ABLATIONS, **RELEASE}
+# Rivals with the modifiers that NASBOT has for CNNs: what the search itself is worth.
+SAME_MODIFIERS: Mapping[str, Make] = {
+    "EA leaps": lambda space: EvolutionSearch(space=space, modifiers=CNN_MODIFIERS),
+    "RAND leaps": lambda space: RandomSearch(space=space, modifiers=CNN_MODIFIERS),
+}
+ALL_METHODS: Mapping[str, Make] = {**METHODS, **ABLATIONS, **RELEASE, **SAME_MODIFIERS}
 CHANGED = {*ABLATIONS, "NASBOT release"} - {PAPERS_MASSES}  # these differ in one thing from the search by those masses
 
 # -- one run -----------------------------------------------------------------------------------------------------------

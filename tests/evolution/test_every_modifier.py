@@ -16,6 +16,8 @@ from nasbot.architecture import Architecture, initial_pool
 from nasbot.architecture.space import SearchSpace
 from nasbot.errors import InvalidArchitectureError
 from nasbot.evolution import (
+    CNN_MODIFIERS,
+    LEAP_MODIFIERS,
     MODIFIERS,
     STRUCTURE_MODIFIERS,
     UNIT_MODIFIERS,
@@ -61,7 +63,7 @@ def checked_at_length(arch):
 @pytest.mark.parametrize(("kind", "n_applications"), [*((kind, 2000) for kind in KINDS), (OWN, 500)], ids=str)
 def test_applications_of_every_modifier(kind, n_applications):
     space, pool = SearchSpace(kind), networks(kind, 100)
-    for seed, name in enumerate(MODIFIERS):
+    for seed, name in enumerate((*MODIFIERS, *LEAP_MODIFIERS)):
         rng = np.random.default_rng(seed)
         operator = MutationOperator(space, [name], max_tries=1)
         n_valid = 0
@@ -86,6 +88,7 @@ def test_registry():
     assert tuple(MODIFIERS) == UNIT_MODIFIERS + STRUCTURE_MODIFIERS
     assert len(MODIFIERS) == 9
     assert all(modifier.name == name for name, modifier in MODIFIERS.items())
+    assert sorted(name.removeprefix("release_") for name in CNN_MODIFIERS) == sorted((*MODIFIERS, *LEAP_MODIFIERS))
 
 
 @given(architectures(max_layers=14), st.sampled_from(sorted(MODIFIERS)), generators())

@@ -1,12 +1,17 @@
-"""dec_single, inc_single, dec_en_masse, inc_en_masse: the upper half of the appendix's table, by hand."""
+"""The modifiers of units by hand: the upper half of the appendix's table, and halve_units and double_units."""
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare
 
 from nasbot.architecture import Layer, chain
-from nasbot.evolution import MODIFIERS, UNIT_MODIFIERS, Rejected
-from nasbot.evolution.units import decreased, increased, run_length
+from nasbot.evolution import LEAP_MODIFIERS, UNIT_MODIFIERS, Rejected
+from nasbot.evolution.modifiers import modifiers_of
+from nasbot.evolution.units import decreased, increased, leap_lengths, run_length
 from tests.evolution.vocabularies import cell
+
+ALL = (*UNIT_MODIFIERS, *LEAP_MODIFIERS)
+MODIFIERS = {modifier.name: modifier for modifier in modifiers_of(ALL)}
 
 
 def mlp(*units):
@@ -61,6 +66,31 @@ def test_en_masse_changes_neighbours_in_topological_order():
     assert sorted(changed) == sorted(tuple(i <= j < i + 3 for j in range(20)) for i in range(18))
 
 
+@pytest.mark.parametrize(
+    ("n_layers", "lengths"),
+    [(0, []), (1, [1]), (2, [1, 2]), (3, [1, 2, 3]), (5, [1, 2, 3, 5]), (20, [1, 3, 5, 10, 20]), (8, [1, 2, 4, 8])],
+)
+def test_how_many_layers_leap_together(n_layers, lengths):
+    assert leap_lengths(n_layers) == lengths
+
+
+def test_leaps_halve_or_double_runs_of_neighbours_of_each_length():
+    expected = {(24, 8, 32), (48, 4, 32), (48, 8, 16), (24, 4, 32), (48, 4, 16), (24, 4, 16)}
+    assert outcomes("halve_units", mlp(48, 8, 32)) == expected
+    assert outcomes("double_units", mlp(24, 4)) == {(48, 4), (24, 8), (48, 8)}
+    assert outcomes("halve_units", mlp(1, 9)) == {(1, 4)}
+    listed = [units(edit.arch) for edit in MODIFIERS["halve_units"].edits(mlp(48, 8, 32))]
+    assert len(listed) == len(expected)
+    assert set(listed) == expected
+
+
+def test_each_length_of_a_leap_is_as_likely_as_the_others():
+    rng, arch = np.random.default_rng(0), mlp(*[64] * 8)
+    doubled = [units(MODIFIERS["double_units"](arch, rng=rng)).count(128) for _ in range(2000)]
+    assert chisquare([doubled.count(length) for length in (1, 2, 4, 8)]).pvalue > 0.01
+    assert set(doubled) == {1, 2, 4, 8}
+
+
 def test_en_masse_counts_only_layers_with_units():
     """Five of the eight layers have units, so a quarter of five are changed, the pool between them passed over."""
     convolutions = [Layer("conv3", 64), Layer("max-pool"), Layer("conv3", 64)]
@@ -69,7 +99,7 @@ def test_en_masse_counts_only_layers_with_units():
     assert (72, 72, 64, 64, 64) in {units(MODIFIERS["inc_en_masse"](arch, rng=rng)) for _ in range(100)}
 
 
-@pytest.mark.parametrize("name", UNIT_MODIFIERS)
+@pytest.mark.parametrize("name", ALL)
 def test_only_units_change(name):
     rng = np.random.default_rng(0)
     arch = chain("cnn", [Layer("conv3", 64, 2), Layer("max-pool"), Layer("res5", 32), Layer("fc", 16)])
@@ -79,7 +109,7 @@ def test_only_units_change(name):
         assert [(x.label, x.stride) for x in changed.layers] == [(x.label, x.stride) for x in arch.layers]
 
 
-@pytest.mark.parametrize("name", UNIT_MODIFIERS)
+@pytest.mark.parametrize("name", ALL)
 def test_a_network_without_units_is_rejected_with_the_reason(name):
     rejected = MODIFIERS[name](cell("abcdea"), rng=np.random.default_rng(0))
     assert isinstance(rejected, Rejected)

@@ -9,7 +9,7 @@ import pytest
 from nasbot._rng import Role, stream
 from nasbot.architecture import Layer, SearchSpace, chain
 from nasbot.errors import OptionError, OutsideSpaceError, VocabularyError
-from nasbot.evolution import MODIFIERS, Edit, one_step_edits
+from nasbot.evolution import CNN_MODIFIERS, MODIFIERS, Edit, one_step_edits
 from nasbot.gp import BeliefOptions
 from nasbot.otmann import Otmann
 from nasbot.searchers import NASBOT, Acquisition, Effects, EvolutionSearch, KernelTerms, Maximiser, RandomSearch, TreeBO
@@ -265,7 +265,27 @@ def test_among_many_networks_the_exact_belief_has_the_last_word():
     assert proposal.arch.fingerprint not in history.seen
 
 
-# -- the distance ------------------------------------------------------------------------------------------------------
+# -- what depends on the kind of networks ------------------------------------------------------------------------------
+
+
+def pool_of(kind):
+    return None if isinstance(kind, str) else [random_architecture(kind, rng=np.random.default_rng(0), n_layers=5)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "modifiers"),
+    [
+        ("mlp-reg", tuple(MODIFIERS)),
+        ("mlp-class", tuple(MODIFIERS)),
+        ("cnn", CNN_MODIFIERS),
+        (cell_vocabulary(), tuple(MODIFIERS)),
+    ],
+)
+def test_networks_of_images_are_changed_in_leaps_too_unless_it_is_said_otherwise(kind, modifiers):
+    space, pool = SearchSpace(kind), pool_of(kind)
+    assert NASBOT(space=space, pool=pool).modifiers == modifiers
+    assert NASBOT(space=space, pool=pool, modifiers=["skip"]).modifiers == ("skip",)
+    assert EvolutionSearch(space=space, pool=pool).modifiers == tuple(MODIFIERS), "rivals are as the paper has them"
 
 
 @pytest.mark.parametrize(
@@ -273,8 +293,7 @@ def test_among_many_networks_the_exact_belief_has_the_last_word():
     [("mlp-reg", "paper"), ("mlp-class", "paper"), ("cnn", "log-mass"), (cell_vocabulary(), "paper")],
 )
 def test_networks_of_images_are_compared_by_logarithms_of_masses_unless_it_is_said_otherwise(kind, preset):
-    space = SearchSpace(kind)
-    pool = None if isinstance(kind, str) else [random_architecture(kind, rng=np.random.default_rng(0), n_layers=5)]
+    space, pool = SearchSpace(kind), pool_of(kind)
     assert NASBOT(space=space, pool=pool).distance == Otmann(preset=preset)
     assert NASBOT(space=space, pool=pool, distance=Otmann(preset="release")).distance.rules.name == "release"
 

@@ -6,6 +6,8 @@ Knows one network at a time and whatever number it is told to be worth: nothing 
 from nasbot.evolution.algorithm import Evolution, evaluation_schedule, mutation_schedule
 from nasbot.evolution.modifier import Edit, Modifier, Rejected
 from nasbot.evolution.modifiers import (
+    CNN_MODIFIERS,
+    LEAP_MODIFIERS,
     MODIFIERS,
     RELEASE_MODIFIERS,
     STRUCTURE_MODIFIERS,
@@ -24,6 +26,8 @@ from nasbot.evolution.mutation import (
 from nasbot.evolution.selection import fitness_spread, selection_probabilities
 
 __all__ = [
+    "CNN_MODIFIERS",
+    "LEAP_MODIFIERS",
     "MODIFIERS",
     "RELEASE_MODIFIERS",
     "STEP_PROBABILITIES",

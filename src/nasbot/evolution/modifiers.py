@@ -1,4 +1,4 @@
-"""The paper's nine modifiers and the release's, by name, and the one-step edits of a network: what could be done next.
+"""The paper's nine modifiers, ours and the release's, by name, and the one-step edits of a network: what could be next.
 
 ``one_step_edits`` goes through all of them in a fixed order (hill climbing, "what would happen if"); ``sample_edits``
 draws some.
@@ -26,7 +26,7 @@ from nasbot.evolution.release import (
     release_wedge_layer,
 )
 from nasbot.evolution.structure import dup_path, remove_layer, skip, swap_label, wedge_layer
-from nasbot.evolution.units import dec_en_masse, dec_single, inc_en_masse, inc_single
+from nasbot.evolution.units import dec_en_masse, dec_single, double_units, halve_units, inc_en_masse, inc_single
 
 AnyModifier = Modifier[Any]
 
@@ -43,7 +43,16 @@ _RELEASE: tuple[AnyModifier, ...] = (
 )
 # Much as the authors' release draws them, for comparisons with it (``release.py``).
 RELEASE_MODIFIERS = tuple(modifier.name for modifier in _RELEASE)
-_KNOWN: Mapping[str, AnyModifier] = {**MODIFIERS, **{modifier.name: modifier for modifier in _RELEASE}}
+
+_LEAPS = (halve_units, double_units)
+LEAP_MODIFIERS = tuple(modifier.name for modifier in _LEAPS)
+_CNN: tuple[AnyModifier, ...] = (
+    *(*_UNITS, *_LEAPS),
+    *(release_dup_path, remove_layer, release_skip, swap_label, wedge_layer),
+)
+# What the search changes CNNs by (docs/deviations.md): units also in leaps, branches as the release draws them.
+CNN_MODIFIERS = tuple(modifier.name for modifier in _CNN)
+_KNOWN: Mapping[str, AnyModifier] = {modifier.name: modifier for modifier in (*_ALL, *_CNN, *_RELEASE)}
 
 SAMPLE_TRIES = 10  # for each edit wanted, before there are taken to be no more
 
