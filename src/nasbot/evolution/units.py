@@ -84,9 +84,7 @@ def _listed(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def _units_modifier(
-    name: str, change: Callable[[int], int], lengths: Callable[[int], Sequence[int]]
-) -> Modifier[Run]:
+def _units_modifier(name: str, change: Callable[[int], int], lengths: Callable[[int], Sequence[int]]) -> Modifier[Run]:
     """The modifier that changes runs of one of ``lengths(n)`` neighbours among the n layers whose units can change."""
 
     def sites(arch: Architecture) -> Iterator[Run]:
