@@ -19,6 +19,7 @@ from experiments.ranks import spearman
 from experiments.records import Places
 from experiments.search_pages import _limits, curves, in_words, standings
 from experiments.smoothness import Pairs, correlation
+from experiments.summary import _ahead_of_optuna
 from nasbot.architecture import Architecture, Layer, SearchSpace, initial_pool
 from nasbot.otmann import Otmann
 
@@ -146,6 +147,31 @@ def test_standings_are_by_test_error_and_its_spread():
     assert one.within  # 0.55 <= 0.50 + 0.10
     assert (one.ahead, one.behind) == (("EA", "TreeBO"), ("RAND",))
     assert "within one standard error of the best, which is RAND" in in_words([one])
+
+
+@pytest.mark.parametrize(
+    ("theirs", "verdict", "where"),
+    [
+        (
+            {"naval": 0.60, "indoor": 0.60, "protein": 0.40},
+            "holds",
+            "by more than a standard error on 2 (naval, indoor)",
+        ),
+        ({"naval": 0.60, "indoor": 0.501, "protein": 0.40}, "holds by a hair", "ahead of both samplers on 2 of 3"),
+        ({"naval": 0.60, "indoor": 0.499, "protein": 0.40}, "does not hold", "ahead of both samplers on 1 of 3"),
+    ],
+)
+def test_a_lead_within_a_standard_error_is_said_to_be_one(theirs: dict[str, float], verdict: str, where: str):
+    """Ours has mean 0.5 and standard error 0.0058 everywhere."""
+    runs = []
+    for dataset, mean in theirs.items():
+        for method, middle in (("NASBOT", 0.5), ("Optuna TPE", mean), ("Optuna GP", 0.9)):
+            for seed, shift in enumerate((-0.01, 0.0, 0.01)):
+                record = record_of(method, seed, tested=middle + shift)
+                runs.append({**record, "run": {**record["run"], "dataset": dataset}})
+    found = _ahead_of_optuna(results(runs))
+    assert found.verdict == verdict
+    assert where in found.ours
 
 
 def test_a_method_alone_has_no_standing():
