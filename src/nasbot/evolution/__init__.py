@@ -1,4 +1,4 @@
-"""Appendix B.2: the nine modifiers of a network, the mutation operators made of them, and evolution by fitness.
+"""Appendix B.2: modifiers of a network, nine of them the paper's, mutation operators made of them, and evolution.
 
 Knows one network at a time and whatever number it is told to be worth: nothing of distances or beliefs.
 """
