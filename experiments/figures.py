@@ -20,6 +20,7 @@ COLOURS = {
     "RAND": "#7f8c8d",
     "EA": "#2471a3",
     "TreeBO": "#1e8449",
+    "EA leaps": "#5b2c6f",
     "Optuna TPE": "#8e44ad",
     "Optuna GP": "#d35400",
     "scikit-learn MLP": "#b7950b",

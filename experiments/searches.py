@@ -30,13 +30,14 @@ NOISE = (
 
 def _write_paper(results: Results, places: Places, *, name: str, y: str) -> Body:
     datasets = results.values("dataset")
+    methods = list(dict.fromkeys((*PAPER_METHODS, *results.values("method"))))
     parts = [
-        draw([results], datasets, PAPER_METHODS, places, name, y=y),
-        score_table([results], datasets, PAPER_METHODS, paper=True),
-        deciding_table([results], PAPER_METHODS),
+        draw([results], datasets, methods, places, name, y=y),
+        score_table([results], datasets, methods, paper=True),
+        deciding_table([results], methods),
         belief_table([results], datasets),
     ]
-    found = standings([results], datasets, PAPER_METHODS)
+    found = standings([results], datasets, methods)
     words = in_words(found) or "There is no data set yet on which NASBOT and another method both ran."
     return Body("\n\n".join(parts), f"With {seeds_of([results])}: {words} {SMALL} {NOISE}")
 
@@ -106,7 +107,9 @@ CIFAR10 = Experiment(
         "CIFAR-10 scaled down: `images` of each part drawn at random from the paper's 40K/10K/10K, averaged to "
         "`image_size` pixels a side; the initial pool of CNNs with its units divided by `pool_divisor` (those that "
         "stay within the limits); at most `max_flops` operations an image. The searches minimise the negative "
-        "log-likelihood, which is less noisy than the error that the paper minimises; the table has the error."
+        "log-likelihood, which is less noisy than the error that the paper minimises; the table has the error. "
+        "NASBOT has modifiers for CNNs that the paper's rivals have not ([deviations](../deviations.md)); EA leaps is "
+        "EA with them."
     ),
     do=search.do,
     write=write_cifar,

@@ -82,7 +82,7 @@ def _won(found: Mapping[str, object]) -> Finding:
 
 
 def _most_consistent(results: Results) -> Finding:
-    found = standings([results], results.values("dataset"), PAPER_METHODS)
+    found = standings([results], results.values("dataset"), results.values("method"))
     within = [one.dataset for one in found if one.within]
     others = [one.dataset for one in found if not one.within]
     ours = f"best or within one s.e. of the best on {len(within)} of {len(found)}" + (

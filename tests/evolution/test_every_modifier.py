@@ -81,7 +81,8 @@ def test_applications_of_every_modifier(kind, n_applications):
                 assert (again.parents, again.downsampling) == (mutation.arch.parents, mutation.arch.downsampling)
             assert mutation.arch != parent
         assert n_valid + sum(operator.rejections.values()) == n_applications
-        assert n_valid > 0.5 * n_applications, (name, operator.rejections)
+        # Half of a run's units must not be below the least in any of its layers, nor twice as many above the most.
+        assert n_valid > (0.3 if name in LEAP_MODIFIERS else 0.5) * n_applications, (name, operator.rejections)
 
 
 def test_registry():
