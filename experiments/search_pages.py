@@ -186,16 +186,18 @@ class Standing(NamedTuple):
     ahead: tuple[str, ...]  # methods whose mean is higher
     behind: tuple[str, ...]
     clearly: tuple[str, ...]  # methods whose mean is higher by more than a standard error, theirs or ours
+    usually: tuple[str, ...]  # methods whose median is higher: one training that diverges moves a mean anywhere
 
 
 def standings(results: Sequence[Results], datasets: Sequence[str], methods: Sequence[str]) -> list[Standing]:
     """By test error after retraining."""
     found = []
     for dataset in datasets:
-        scores = {}
+        scores, medians = {}, {}
         for method in methods:
             if records := usable(where(results, dataset=dataset, method=method)):
                 scores[method] = score_of([tested(record) for record in records])
+                medians[method] = float(np.median([tested(record) for record in records]))
         if OURS not in scores or len(scores) < 2:
             continue
         ours, best = scores[OURS], min(scores, key=lambda method: scores[method].mean)
@@ -209,6 +211,7 @@ def standings(results: Sequence[Results], datasets: Sequence[str], methods: Sequ
                 tuple(m for m, score in scores.items() if m != OURS and score.mean > ours.mean),
                 tuple(m for m, score in scores.items() if m != OURS and score.mean < ours.mean),
                 tuple(m for m, score in scores.items() if score.mean > ours.mean + np.nanmax([score.se, ours.se, 0.0])),
+                tuple(m for m, median in medians.items() if median > medians[OURS]),
             )
         )
     return found

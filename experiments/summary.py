@@ -153,9 +153,10 @@ def _ahead_of_optuna(results: Results) -> Finding:
     found = standings([results, *results.used.values()], results.values("dataset"), methods)
     if not found:
         return Finding("NASBOT and Optuna have no records under the same settings", NOT_RUN)
-    ahead = [one.dataset for one in found if not one.behind]
-    ours = f"ahead of both samplers on {len(ahead)} of {len(found)}" + (f" ({', '.join(ahead)})" if ahead else "")
-    clearly = [one.dataset for one in found if set(methods[1:]) <= set(one.clearly)]
+    ahead = [one.dataset for one in found if set(methods[1:]) <= {*one.ahead} & {*one.usually}]
+    ours = f"ahead of both samplers, by mean and by median, on {len(ahead)} of {len(found)}"
+    ours += f" ({', '.join(ahead)})" if ahead else ""
+    clearly = [one.dataset for one in found if one.dataset in ahead and set(methods[1:]) <= {*one.clearly}]
     ours += f", by more than a standard error on {len(clearly)}" + (f" ({', '.join(clearly)})" if clearly else "")
     if min(one.ours.n for one in found) < FEWEST_SEARCHES:
         return Finding(ours, UNDECIDED)
@@ -211,7 +212,10 @@ def summary_page(results: Mapping[str, Results], *, quick: bool = False) -> str:
         found = results[experiment]
         is_run = bool(found.records if found.protocol.axes else found.everything)
         finding = judge(found) if is_run else Finding("no records", NOT_RUN)
-        n = f"{len(found.records)} of {len(found.protocol.runs())} runs" if found.records else ""
+        asked = len(found.protocol.runs())
+        more = len(found.records) - asked
+        n = f"{min(len(found.records), asked)} of {asked} runs" + (f" and {more} more" if more > 0 else "")
+        n = n if found.records else ""
         link = f"[{experiment}]({experiment}.md)"
         rows.append((source, claim, finding.ours, f"**{finding.verdict}**", f"{link} {n}".strip()))
     parts = [

@@ -157,8 +157,8 @@ def test_standings_are_by_test_error_and_its_spread():
             "holds",
             "by more than a standard error on 2 (naval, indoor)",
         ),
-        ({"naval": 0.60, "indoor": 0.501, "protein": 0.40}, "holds by a hair", "ahead of both samplers on 2 of 3"),
-        ({"naval": 0.60, "indoor": 0.499, "protein": 0.40}, "does not hold", "ahead of both samplers on 1 of 3"),
+        ({"naval": 0.60, "indoor": 0.501, "protein": 0.40}, "holds by a hair", "on 2 of 3 (naval, indoor), by"),
+        ({"naval": 0.60, "indoor": 0.499, "protein": 0.40}, "does not hold", "on 1 of 3 (naval), by"),
     ],
 )
 def test_a_lead_within_a_standard_error_is_said_to_be_one(theirs: dict[str, float], verdict: str, where: str):
@@ -172,6 +172,17 @@ def test_a_lead_within_a_standard_error_is_said_to_be_one(theirs: dict[str, floa
     found = _ahead_of_optuna(results(runs))
     assert found.verdict == verdict
     assert where in found.ours
+
+
+def test_a_training_that_diverges_does_not_put_us_ahead():
+    """Their mean is far above ours, and most of their runs are below."""
+    runs = [record_of("NASBOT", seed, tested=0.5) for seed in range(3)]
+    runs += [record_of("Optuna TPE", seed, tested=value) for seed, value in enumerate((0.4, 0.4, 9.0))]
+    runs += [record_of("Optuna GP", seed, tested=0.9) for seed in range(3)]
+    one = standings([results(runs)], ["naval"], ["NASBOT", "Optuna TPE", "Optuna GP"])[0]
+    assert one.ahead == ("Optuna TPE", "Optuna GP")
+    assert one.usually == ("Optuna GP",)
+    assert _ahead_of_optuna(results(runs)).ours.startswith("ahead of both samplers, by mean and by median, on 0 of 1")
 
 
 def test_a_method_alone_has_no_standing():
