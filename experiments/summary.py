@@ -212,10 +212,9 @@ def summary_page(results: Mapping[str, Results], *, quick: bool = False) -> str:
         found = results[experiment]
         is_run = bool(found.records if found.protocol.axes else found.everything)
         finding = judge(found) if is_run else Finding("no records", NOT_RUN)
-        asked = len(found.protocol.runs())
-        more = len(found.records) - asked
-        n = f"{min(len(found.records), asked)} of {asked} runs" + (f" and {more} more" if more > 0 else "")
-        n = n if found.records else ""
+        recorded, asked = len(found.records), len(found.protocol.runs())
+        more = f" and {recorded - asked} more" if recorded > asked else ""
+        n = f"{min(recorded, asked)} of {asked} runs{more}" if recorded else ""
         link = f"[{experiment}]({experiment}.md)"
         rows.append((source, claim, finding.ours, f"**{finding.verdict}**", f"{link} {n}".strip()))
     parts = [

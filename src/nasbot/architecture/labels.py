@@ -176,6 +176,11 @@ class Vocabulary:
         return tuple(dict.fromkeys(label.group for label in self.labels if label.group is not None))
 
     @cached_property
+    def shrinks_images(self) -> bool:
+        """Whether a layer can have a stride, as in CNNs."""
+        return any(label.strides for label in self.labels)
+
+    @cached_property
     def decision_labels(self) -> tuple[str, ...]:
         """Names of the decision labels; empty where any layer may feed the output (cell spaces)."""
         return tuple(label.name for label in self.labels if label.role is Role.DECISION)

@@ -82,11 +82,7 @@ def _near_the_input(layers: Sequence[int], hops: Sequence[int], rng: np.random.G
 def _is_dense(arch: Architecture, u: int) -> bool:
     """Whether this is a fully connected layer of a network of images: behind it there is nothing to branch for."""
     label = label_of(arch, u)
-    return label.role is Role.PROCESSING and label.takes_units and not label.strides and _has_images(arch)
-
-
-def _has_images(arch: Architecture) -> bool:
-    return any(label.strides for label in arch.vocabulary.labels)
+    return label.role is Role.PROCESSING and label.takes_units and not label.strides and arch.vocabulary.shrinks_images
 
 
 # -- dup_path ----------------------------------------------------------------------------------------------------------
@@ -182,7 +178,7 @@ def _swap(arch: Architecture, rng: np.random.Generator) -> NewLabel | Rejected:
     labels = other_labels(arch, u)
     if not now.takes_units:
         labels = [label for label in labels if not label.takes_units]
-    elif _has_images(arch):
+    elif arch.vocabulary.shrinks_images:
         labels = [label for label in labels if label.strides or not label.takes_units]
     else:
         labels = [label for label in labels if label.family != now.family]
@@ -195,7 +191,7 @@ def _swap(arch: Architecture, rng: np.random.Generator) -> NewLabel | Rejected:
 def _wedge(arch: Architecture, rng: np.random.Generator) -> Wedge | Rejected:
     edge = pick(wedgeable(arch), rng)
     labels: Sequence[Label] = wedge_labels(arch, *edge)
-    if _has_images(arch):
+    if arch.vocabulary.shrinks_images:
         behind_dense = _is_dense(arch, edge[0])
         labels = [label for label in labels if (label.takes_units and not label.strides) == behind_dense]
     if not labels:
