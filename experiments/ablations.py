@@ -130,8 +130,8 @@ ABLATIONS = Experiment(
     method=(
         "The searchers of `benchmarks/synthetic.py`: NASBOT by the distance with the paper's masses and by its nine "
         "modifiers (for f1, on CNNs, [our default has others](../deviations.md)), and the same with one thing changed. "
-        "The initial pool of ten counts as evaluations. Compared is the best value after the last evaluation, seed by seed, by the two-sided "
-        "sign test."
+        "The initial pool of ten counts as evaluations. Compared is the best value after the last evaluation, seed by "
+        "seed, by the two-sided sign test."
     ),
     do=do,
     write=write,

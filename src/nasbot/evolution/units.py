@@ -97,7 +97,7 @@ def _units_modifier(name: str, change: Callable[[int], int], lengths: Callable[[
         if not layers:
             return Rejected(name, NO_SITE, "no layer has units to change")
         sizes = lengths(len(layers))
-        size = sizes[0] if len(sizes) == 1 else pick(sizes, rng)  # nothing to draw: one number fewer, as ever
+        size = sizes[0] if len(sizes) == 1 else pick(sizes, rng)  # a number is drawn only where it decides
         first = below(len(layers) - size + 1, rng)
         return tuple(layers[first : first + size])
 
