@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +26,18 @@ from nasbot import NASBOT, Architecture, EvolutionSearch, RandomSearch, SearchSp
 from nasbot.errors import OptionError
 from nasbot.evolution import CNN_MODIFIERS
 from nasbot.execution import Finished, Job, LocalExecutor, Objective
-from nasbot.searchers import Searcher
+from nasbot.searchers import Recommends, Searcher
 from nasbot.study import Budget
 from nasbot.study.settings import POOL
 from nasbot.training.data import Dataset
 from nasbot.training.objective import TrainingObjective
-from nasbot.trial import Failed, History, Trial
+from nasbot.trial import Failed, Trial
 
 FEWEST_FOR_BELIEF = 5
 SCIKIT = "scikit-learn MLP"
 BOOSTING = "gradient boosting"
 
+Scores = list[dict[str, float]]  # of retrainings
 Make = Callable[[SearchSpace, tuple[Architecture, ...]], Searcher]
 METHODS: Mapping[str, Make] = {
     "NASBOT": lambda space, pool: NASBOT(space=space, pool=pool),
@@ -70,7 +72,9 @@ def do(protocol: Protocol, run: Run, places: Places) -> Mapping[str, Any]:
             study.optimise(objective, budget, executor=executor, max_consecutive_failures=None, overtime=0.0)
         finally:
             executor.close()
-        return {**_outcome(study, protocol), "retrained": _again(study.history, objective, protocol, run, folder)}
+        best, retrain = _best(_counted(study, protocol)), partial(_again, objective, protocol, run, folder)
+        found = {**_outcome(study, protocol), "retrained": [] if best is None else retrain(best)}
+        return {**found, "recommended": _recommended(study, best, found["retrained"], retrain)}
 
 
 def warm_up(searcher: Searcher, objective: Objective, executor: LocalExecutor) -> None:
@@ -109,8 +113,7 @@ def _objective(protocol: Protocol, run: Run, folder: Path) -> Objective:
 
 
 def _outcome(study: Study, protocol: Protocol) -> dict[str, Any]:
-    history, budget = study.history, protocol.settings["seconds"]
-    counted = [trial for trial in history.completed if (trial.finished or 0.0) <= budget]
+    history, counted = study.history, _counted(study, protocol)
     proposed = [trial for trial in history.finished if trial.notes.get("searcher") != POOL]
     deciding = study.deciding_time()
     spent = [trial.seconds for trial in history.finished if trial.seconds is not None]
@@ -124,8 +127,23 @@ def _outcome(study: Study, protocol: Protocol) -> dict[str, Any]:
         "proposed": _shares(proposed),
         "belief": _belief(counted),
         "pool_best": _pool_best(study, counted),
-        "best": _described(_best(counted)),
+        "best": _described(best) if (best := _best(counted)) is not None else None,
     }
+
+
+def _counted(study: Study, protocol: Protocol) -> list[Trial]:
+    """What was completed within the budget."""
+    return [t for t in study.history.completed if (t.finished or 0.0) <= protocol.settings["seconds"]]
+
+
+def _recommended(
+    study: Study, best: Trial | None, retrained: Scores, retrain: Callable[[Trial], Scores]
+) -> dict[str, Any] | None:
+    """The network that a searcher with a belief takes for the best, trained again too; None of a searcher without."""
+    if best is None or not isinstance(study.searcher, Recommends):
+        return None
+    trial = study.recommend() or best
+    return {**_described(trial), "retrained": retrained if trial.number == best.number else retrain(trial)}
 
 
 def _belief(counted: list[Trial]) -> dict[str, float | None]:
@@ -151,9 +169,7 @@ def _best(counted: list[Trial]) -> Trial | None:
     return max(counted, key=lambda trial: (trial.value or 0.0, -(trial.rank or 0)), default=None)
 
 
-def _described(trial: Trial | None) -> dict[str, Any] | None:
-    if trial is None:
-        return None
+def _described(trial: Trial) -> dict[str, Any]:
     anatomy = asdict(Anatomy.of(trial.arch))
     return {"trial": trial.number, "arch": trial.arch.to_dict(), "anatomy": anatomy, "notes": _origin(trial)}
 
@@ -173,18 +189,14 @@ def _shares(proposed: list[Trial]) -> dict[str, float]:
     }
 
 
-def _again(
-    history: History, objective: Objective, protocol: Protocol, run: Run, folder: Path
-) -> list[dict[str, float]]:
-    best = _best([trial for trial in history.completed if (trial.finished or 0.0) <= protocol.settings["seconds"]])
-    if best is None:
-        return []
+def _again(objective: Objective, protocol: Protocol, run: Run, folder: Path, trial: Trial) -> Scores:
+    """Scores of the trial's network, trained from other weights."""
     seeds = [100 * run["seed"] + i for i in range(protocol.settings["retrainings"])]
     if isinstance(objective, ScikitMLP):
-        details = getattr(best.outcome, "details", {})
-        return [refitted(objective, best.arch, details, seed=seed) for seed in seeds]
+        details = getattr(trial.outcome, "details", {})
+        return [refitted(objective, trial.arch, details, seed=seed) for seed in seeds]
     recipe = recipe_from(protocol.settings.get("retraining_recipe", protocol.settings["recipe"]))
-    return [retrained(best.arch, folder, recipe, seed=seed) for seed in seeds]
+    return [retrained(trial.arch, folder, recipe, seed=seed) for seed in seeds]
 
 
 def _yardstick(protocol: Protocol, run: Run, folder: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from experiments.networks import Anatomy, random_family, scaled_pool
 from experiments.protocol import Protocol
 from experiments.ranks import spearman
 from experiments.records import Places
-from experiments.search_pages import _limits, curves, in_words, standings
+from experiments.search_pages import _limits, curves, in_words, score_table, standings
 from experiments.smoothness import Pairs, correlation
 from experiments.summary import _ahead_of_optuna
 from nasbot.architecture import Architecture, Layer, SearchSpace, initial_pool
@@ -183,6 +183,19 @@ def test_a_training_that_diverges_does_not_put_us_ahead():
     assert one.ahead == ("Optuna TPE", "Optuna GP")
     assert one.usually == ("Optuna GP",)
     assert _ahead_of_optuna(results(runs)).ours.startswith("ahead of both samplers, by mean and by median, on 0 of 1")
+
+
+def test_what_is_recommended_has_a_row_of_its_own_and_no_say_in_the_standings():
+    runs = [record_of(method, seed, tested=0.5) for method in ("NASBOT", "EA") for seed in range(3)]
+    for run in runs[:3]:
+        run["result"]["networks"] = 7
+        run["result"]["recommended"] = {"retrained": [{"valid": 0.3, "test": 0.2}]}
+    runs = [{**run, "result": {"networks": 7, "recommended": None, **run["result"]}} for run in runs]
+    rows = score_table([results(runs)], ["naval"], ["NASBOT", "EA"], paper=True).splitlines()[2:]
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    assert [row[1] for row in cells] == ["NASBOT", "NASBOT, as recommended", "EA"]
+    assert [row[6].split(" ")[0] for row in cells] == ["0.5000", "0.2000", "0.5000"]
+    assert standings([results(runs)], ["naval"], ["NASBOT", "EA"])[0].ours.mean == pytest.approx(0.5)
 
 
 def test_a_method_alone_has_no_standing():

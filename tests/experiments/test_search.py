@@ -15,7 +15,7 @@ from nasbot.execution import evaluate
 from nasbot.execution.base import Job
 from nasbot.execution.evaluation import LiveTrial
 from nasbot.training.data import Dataset
-from nasbot.trial import Scored
+from nasbot.trial import History, Scored
 from tests.experiments.tiny import tiny
 
 
@@ -74,7 +74,7 @@ def test_retraining_reports_standardised_errors_from_other_weights(folder: Path)
 def test_scikit_learns_mlp_is_an_objective_like_any_other(folder: Path):
     objective = ScikitMLP(folder, max_steps=8, batch_size=32)
     searcher = search.METHODS[search.SCIKIT](*search.space_and_pool(tiny("regression"), Dataset.load(folder)))
-    arch = searcher.propose(search.History(), rng=np.random.default_rng(0)).arch
+    arch = searcher.propose(History(), rng=np.random.default_rng(0)).arch
     outcome = evaluate(objective, LiveTrial(Job(0, arch, 7), lambda point: None))
     assert isinstance(outcome, Scored), outcome
     assert outcome.value == outcome.details["valid"]

@@ -51,6 +51,15 @@ def test_predictions_are_the_textbook_formulas(n, m, seed):
 
 
 @given(st.integers(1, 12), st.integers(0, 1000))
+def test_values_without_noise_are_predictions_of_what_was_observed(n, seed):
+    features, values, vectors = _setting(n, 2, seed=seed)
+    posterior, _ = condition(features[:, :n, :n], values, vectors, FORM)
+    np.testing.assert_allclose(posterior.denoised, posterior.predict(features[:, :n, :n]).mean, rtol=1e-6, atol=1e-8)
+    pending, _ = hallucinate(posterior, features[:, :n, n:], features[:, n:, n:])
+    assert pending.denoised is posterior.denoised
+
+
+@given(st.integers(1, 12), st.integers(0, 1000))
 def test_observing_never_adds_uncertainty(n, seed):
     features, values, vectors = _setting(n, 6, seed=seed)
     fewer, _ = condition(features[:, :n, :n], values, vectors, FORM)

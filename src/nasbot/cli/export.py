@@ -22,7 +22,7 @@ def export(
         typer.Option(metavar="PATH", help="Where to; by default the study's name, here.", show_default=False),
     ] = None,
     retrain: Annotated[
-        bool, typer.Option("--retrain", help="Train the network once more, without the search's limit on time.")
+        bool, typer.Option("--retrain", help="Train the recommended network anew, without the search's limit on time.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Of --retrain.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,

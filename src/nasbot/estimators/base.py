@@ -87,13 +87,13 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             planned = with_steps(planned, self.steps)
         found = planned.run()
         try:
-            best = found.best
-            if best is None or found.best_value is None:
+            best = found.recommend() if self.retrain else found.best
+            if best is None or best.value is None:
                 tried = len(found.history.finished)
                 raise StudyError(f"none of {tried} networks could be trained: {_cause(found.history)}")
             network: Any = train(best.arch, data, planned.recipe, seed=seed).network if self.retrain else best.model()
             self.architecture_: Architecture = best.arch
-            self.loss_ = float(found.best_value)
+            self.loss_ = float(found.outward(best.value))
             self.n_trials_ = len(found.history.finished)
             self.losses_ = np.array([found.outward(trial.value) for trial in found.history.completed])  # type: ignore[arg-type]  # completed trials have one
             self._model: Any = Model(network, data.preprocessing)

@@ -26,7 +26,7 @@ class NASBOTRegressor(RegressorMixin, SearchEstimator):  # type: ignore[misc]  #
     seconds_per_trial : how long a training may take; None follows from the budget.
     start_from : networks to evaluate first: Architectures, or PyTorch models.
     validation_fraction : the share of rows that networks are compared by; the others they learn from.
-    retrain : whether the best network is trained once more, without the limit on time, when the search is over.
+    retrain : whether the recommended network is trained anew, without the limit on time, when the search is over.
     random_state : a whole number makes everything repeatable.
 
     Attributes

@@ -8,6 +8,7 @@ from nasbot.evolution.modifier import Edit, Modifier, Rejected
 from nasbot.evolution.modifiers import (
     CNN_MODIFIERS,
     LEAP_MODIFIERS,
+    MLP_MODIFIERS,
     MODIFIERS,
     RELEASE_MODIFIERS,
     STRUCTURE_MODIFIERS,
@@ -28,6 +29,7 @@ from nasbot.evolution.selection import fitness_spread, selection_probabilities
 __all__ = [
     "CNN_MODIFIERS",
     "LEAP_MODIFIERS",
+    "MLP_MODIFIERS",
     "MODIFIERS",
     "RELEASE_MODIFIERS",
     "STEP_PROBABILITIES",

@@ -46,11 +46,13 @@ RELEASE_MODIFIERS = tuple(modifier.name for modifier in _RELEASE)
 
 _LEAPS = (halve_units, double_units)
 LEAP_MODIFIERS = tuple(modifier.name for modifier in _LEAPS)
+_MLP: tuple[AnyModifier, ...] = (*_UNITS, *_LEAPS, *_STRUCTURE)
 _CNN: tuple[AnyModifier, ...] = (
     *(*_UNITS, *_LEAPS),
     *(release_dup_path, remove_layer, release_skip, swap_label, wedge_layer),
 )
-# What the search changes CNNs by (docs/deviations.md): units also in leaps, branches as the release draws them.
+# What the search changes networks by (docs/deviations.md): units also in leaps, branches of CNNs as the release draws.
+MLP_MODIFIERS = tuple(modifier.name for modifier in _MLP)
 CNN_MODIFIERS = tuple(modifier.name for modifier in _CNN)
 _KNOWN: Mapping[str, AnyModifier] = {modifier.name: modifier for modifier in (*_ALL, *_CNN, *_RELEASE)}
 

@@ -108,6 +108,11 @@ class Belief:
         return float(self.values.max())
 
     @property
+    def denoised(self) -> FloatArray:
+        """Mean (samples, n) of the objective at the observations: their values with the noise taken out."""
+        return self.posterior.denoised
+
+    @property
     def hyperparameters(self) -> tuple[Hyperparameters, ...]:
         """The samples by name, in unit-free terms; ``scaling.in_distance_units`` converts the decays."""
         return tuple(Hyperparameters.from_log(vector, self.scaling.form) for vector in self.posterior.vectors)

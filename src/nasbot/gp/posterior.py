@@ -39,6 +39,7 @@ class Posterior:
     whitener: FloatArray  # (s, known, known)
     weights: FloatArray  # (s, known): (K + η²I)⁻¹Y, zero for hallucinated points
     leave_one_out: Prediction  # (s, n) of each observation's value, noise included, from all others
+    denoised: FloatArray  # (s, n): the mean at each observation, its own value being one of those that are known
 
     @property
     def n_known(self) -> int:
@@ -86,6 +87,7 @@ def condition(
     samples, n = len(vectors), len(values)
     whitener, weights = np.empty((samples, n, n)), np.empty((samples, n))
     left_out_mean, left_out_variance = np.empty((samples, n)), np.empty((samples, n))
+    denoised = np.empty((samples, n))
     repairs = Repairs()
     for s, vector in enumerate(vectors):
         theta = np.exp(vector)
@@ -93,6 +95,7 @@ def condition(
         factor = factorise(gram, theta[-1], form.scales(theta).sum())
         whitener[s], repairs = factor.whitener, repairs + factor.repairs
         weights[s] = factor.whitener.T @ (factor.whitener @ values)
+        denoised[s] = gram @ weights[s]
         # Q = (K + η²I)⁻¹ in full, with the directions that clipping took out of predictions: noise explains those.
         precision, solved = (factor.whitener**2).sum(axis=0), weights[s]
         if factor.unexplained is not None:
@@ -101,4 +104,4 @@ def condition(
         # Rasmussen and Williams, eq. 5.12: μ₋ᵢ = yᵢ - [Qy]ᵢ/Qᵢᵢ, σ²₋ᵢ = 1/Qᵢᵢ.
         left_out_mean[s], left_out_variance[s] = values - solved / precision, 1.0 / precision
     leave_one_out = Prediction(left_out_mean, left_out_variance, Repairs())
-    return Posterior(form, vectors, whitener, weights, leave_one_out), repairs
+    return Posterior(form, vectors, whitener, weights, leave_one_out, denoised), repairs

@@ -7,7 +7,7 @@ others.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from nasbot.searchers.base import Explains, Proposal, Searcher
+from nasbot.searchers.base import Explains, Proposal, Recommends, Searcher
 from nasbot.searchers.effect import Effect, Effects, Near
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ __all__ = [
     "Near",
     "Proposal",
     "RandomSearch",
+    "Recommends",
     "Searcher",
     "TreeBO",
 ]

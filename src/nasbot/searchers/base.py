@@ -81,3 +81,15 @@ class Explains(Protocol):
     def what_if(self, history: History, *, rng: np.random.Generator) -> Effects:
         """The predicted effect of every legal one-step edit of the best network so far, the most promising first."""
         ...
+
+
+@runtime_checkable
+class Recommends(Protocol):
+    """A searcher that knows better than the best value which evaluated network is best. Promises as of ``propose``."""
+
+    def recommend(self, history: History, *, rng: np.random.Generator) -> Trial | None:
+        """The completed trial whose network is believed best, noise taken out of the values; None while there is none.
+
+        The best of many noisy values is partly luck, which training the network again does not repeat.
+        """
+        ...

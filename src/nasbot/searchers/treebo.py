@@ -77,6 +77,16 @@ class TreeBO(PoolSearcher):
         origin = lineage(history, found.origin, found.steps)
         return Proposal(found.arch, {"searcher": self.name, "utility": found.utility, **origin})
 
+    @on_one_blas_thread
+    def recommend(self, history: History, *, rng: np.random.Generator) -> Trial | None:
+        """The completed chain of the highest mean; the best value where no chain is completed."""
+        chains = [trial for trial in history.completed if is_chain(trial.arch)]
+        belief, _ = self._belief(history, chains)
+        if belief is None:
+            return history.best
+        mean, _ = belief.predict([trial.arch for trial in chains])
+        return chains[int(np.argmax(mean))]
+
     def _belief(self, history: History, chains: Sequence[Trial]) -> tuple[TreeBelief | None, float]:
         if not chains:
             return None, 0.0

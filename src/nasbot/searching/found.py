@@ -133,6 +133,11 @@ class FoundStudy(StudyView):
         best = self.history.best
         return None if best is None else self.found(best)
 
+    def recommend(self) -> FoundTrial | None:
+        """The trial whose network to train again: see ``StudyView.recommend``. ``best`` has the best weights."""
+        recommended = super().recommend()
+        return None if recommended is None else self.found(recommended)
+
     def found(self, trial: Trial | int) -> FoundTrial:
         """Any trial as one that can be drawn, trained again and used."""
         known = self._known_trial(trial)
@@ -167,7 +172,8 @@ class FoundStudy(StudyView):
     ) -> tuple[Path, ...]:
         """Write the best network for use elsewhere: as code, ONNX, safetensors or JSON; see ``nasbot.export``.
 
-        With the weights it was scored with, or with ``retrain`` trained anew without the search's limit on time.
+        With the weights it was scored with; or with ``retrain`` the one that ``recommend`` names, trained anew without
+        the search's limit on time.
         """
         from nasbot.searching.taking import export_best
 

@@ -38,17 +38,22 @@ def summary_of(study: FoundStudy) -> str:
     n_processing = len(best.arch.processing_layers)
     lines.append(f"      {n_processing} layers, {len(best.arch.edges)} connections, {size.parameters:,} parameters")
     lines += [f"      {name}: {_shown(value)}" for name, value in _flat(metrics_of(best)).items()]
+    again = study.recommend()
+    if again is not None and again.value is not None and again.number != best.number:
+        loss = study.outward(again.value)
+        lines.append(f"to train again: trial {again.number}, loss {loss:.5g}, the best when luck is taken out")
     return "\n".join(lines)
 
 
 def record_of(study: FoundStudy) -> dict[str, Json]:
     """The same as JSON."""
-    history, best = study.history, study.best
+    history, best, again = study.history, study.best, study.recommend()
     causes = Counter(str(t.outcome.cause) for t in history.failed if isinstance(t.outcome, Failed))
     pool = best_of_pool(study)
     return {
         "best_value": study.best_value,
         "best_trial": None if best is None else best.number,
+        "recommended_trial": None if again is None else again.number,
         "best_of_pool": None if pool is None or pool.value is None else study.outward(pool.value),
         "loss": loss_name(study),
         "metrics": {} if best is None else dict(metrics_of(best)),

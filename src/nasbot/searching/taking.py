@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 def best_model(study: FoundStudy, *, retrain: bool = False, seed: int = 0) -> Model:
     """The best network so far, with its weights, its preprocessing, and where it comes from.
 
-    With ``retrain`` it is trained anew, without the search's limit on time. StudyError while no trial is completed,
-    FileError where its weights are gone: then only ``retrain`` helps.
+    With ``retrain`` the network that the study recommends is trained anew, without the search's limit on time.
+    StudyError while no trial is completed, FileError where its weights are gone: then only ``retrain`` helps.
     """
     from nasbot.training.model_file import Model
 
     data = study.dataset
-    best = _best(study)
+    best = _best(study, retrain=retrain)
     network: Any = None
     while network is None:
         try:
             network = best.fit(seed=seed) if retrain else best.model()
         except FileError as error:
             # A study that is being driven may have found a better network meanwhile, and thrown these weights away.
-            if (now := _best(study)).number == best.number:
+            if (now := _best(study, retrain=retrain)).number == best.number:
                 raise FileError(f"{error}; retrain (--retrain) makes new ones") from None
             best = now
     details: dict[str, Json] = {
@@ -70,8 +70,8 @@ def file_name(study_path: Path) -> str:
     return f"network_{name}" if name[0].isdigit() else name
 
 
-def _best(study: FoundStudy) -> FoundTrial:
-    best = study.best
+def _best(study: FoundStudy, *, retrain: bool) -> FoundTrial:
+    best = study.recommend() if retrain else study.best
     if best is None:
         raise StudyError("no trial is completed yet, so there is no network to take away")
     return best

@@ -16,7 +16,7 @@ from nasbot._rng import Role, checked_seed, stream
 from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
 from nasbot.errors import StudyError
-from nasbot.searchers.base import Explains, Proposal, Searcher
+from nasbot.searchers.base import Explains, Proposal, Recommends, Searcher
 from nasbot.searchers.effect import Effect, Effects
 from nasbot.storage import Run, SqliteStorage, Storage
 from nasbot.study.deciding import DecidingTime
@@ -113,6 +113,22 @@ class StudyView:
         """What the searcher expects of every one-step edit of the best network so far, the most promising first."""
         history = self.history
         return self._outward_effect(self._explaining().what_if(history, rng=self._stream(history)))
+
+    def recommend(self) -> Trial | None:
+        """The trial whose network to train again: the best as its searcher believes, noise taken out of the values.
+
+        The best of many noisy values is partly luck, and a searcher with a surrogate (NASBOT, TreeBO) knows what the
+        networks near it were worth. Of a searcher without one, or one of a user's own that is not at hand, it is
+        ``best``; None while no trial is completed.
+        """
+        history = self.history
+        try:
+            searcher = self.searcher
+        except StudyError:
+            return history.best
+        if not isinstance(searcher, Recommends):
+            return history.best
+        return searcher.recommend(history, rng=self._stream(history))
 
     def deciding_time(self) -> DecidingTime:
         """How long choosing networks has taken so far, and with what."""

@@ -371,6 +371,6 @@ def _set_weights(part: nn.Module, label: Label, entering: Emission, rng: np.rand
         weight.copy_(torch.from_numpy(drawn))
         if weighted.bias is not None:
             sums = drawn.reshape(*drawn.shape[:2], -1).sum(axis=2)
-            # not `sums @ means`: OpenBLAS's product in single precision also multiplies what lies on the stack behind its
-            # own numbers, which changes nothing but now and then warns of an invalid value
+            # Not ``sums @ means``: OpenBLAS's product in single precision also multiplies what lies on the stack behind
+            # its own numbers, which changes nothing but now and then warns of an invalid value.
             weighted.bias.copy_(torch.from_numpy(-np.einsum("oi,i->o", sums, entering.means)))
