@@ -42,7 +42,7 @@ from nasbot.errors import ExhaustedError, FileError, NasbotError, OptionError, V
 from nasbot.evolution import one_step_edits
 from nasbot.gp import BeliefOptions
 from nasbot.otmann import Distances, NetworkDistance, Otmann
-from nasbot.searchers import NASBOT, Acquisition, EvolutionSearch, Proposal, RandomSearch, Searcher
+from nasbot.searchers import NASBOT, EvolutionSearch, Proposal, RandomSearch, Searcher
 from nasbot.trial import Failed, FailureCause, History, Outcome, Scored, Trial
 
 Floats = NDArray[np.float64]
@@ -309,15 +309,7 @@ ROUGH = BeliefOptions(distance_power=1.0, normalised_power=1.0)
 def _bayesian(
     table: Table, pool: tuple[Architecture, ...], *, distance: NetworkDistance | None = None, name: str = "nasbot"
 ) -> Searcher:
-    return NASBOT(
-        space=SPACE,
-        pool=pool,
-        modifiers=SWAPS,
-        distance=distance or WIDE,
-        belief=ROUGH,
-        acquisition=Acquisition.LOG_EI,  # the table is of means, so the best value is no luck
-        name=name,
-    )
+    return NASBOT(space=SPACE, pool=pool, modifiers=SWAPS, distance=distance or WIDE, belief=ROUGH, name=name)
 
 
 # A cell has few layers, so path lengths differ by little; a wider range lets the belief find out how much they matter.

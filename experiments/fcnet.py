@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from nasbot import (
 )
 from nasbot.architecture import Role, chain
 from nasbot.errors import FileError, OptionError
-from nasbot.searchers import Acquisition, Searcher
+from nasbot.searchers import Searcher
 
 WIDTHS = (16, 32, 64, 128, 256, 512)
 ACTIVATIONS = ("relu", "tanh")
@@ -77,11 +77,7 @@ def _vocabulary() -> Vocabulary:
 
 FCNET_VOCABULARY = _vocabulary()
 SPACE = SearchSpace(FCNET_VOCABULARY, min_layers=5, max_layers=5)
-METHODS: Mapping[str, Any] = {
-    "NASBOT": partial(NASBOT, acquisition=Acquisition.LOG_EI),  # the table is of means, so the best value is no luck
-    "RAND": RandomSearch,
-    "EA": EvolutionSearch,
-}
+METHODS: Mapping[str, Any] = {"NASBOT": NASBOT, "RAND": RandomSearch, "EA": EvolutionSearch}
 
 
 def network_of(key: Key) -> Architecture:

@@ -120,12 +120,7 @@ def plot_log_density(found: series.SurrogateHealth, ax: Axes) -> None:
     whole_numbers(ax)
 
 
-ACQUISITIONS = {
-    "log-ei": "log expected improvement",
-    "log-ei-over-mean": "log expected improvement",
-    "ei": "expected improvement",
-    "ucb": "upper confidence bound",
-}
+ACQUISITIONS = {"log-ei": "log expected improvement", "ei": "expected improvement", "ucb": "upper confidence bound"}
 
 
 def plot_acquisition(found: series.AcquisitionTrace, ax: Axes) -> None:

@@ -66,8 +66,7 @@ NO_FAULT_OF_THE_NETWORK = frozenset({FailureCause.KILLED})
 class Acquisition(StrEnum):
     """What a network is worth evaluating for."""
 
-    LOG_EI = "log-ei"  # over the best value
-    LOG_EI_OVER_MEAN = "log-ei-over-mean"  # over the best mean at an evaluated network: a lucky value is no bar
+    LOG_EI = "log-ei"
     EI = "ei"
     UCB = "ucb"
     THOMPSON = "thompson"
@@ -106,11 +105,6 @@ def default_modifiers(vocabulary: Vocabulary) -> tuple[str, ...]:
     return CNN_MODIFIERS if vocabulary.shrinks_images else MLP_MODIFIERS
 
 
-def default_acquisition(vocabulary: Vocabulary) -> Acquisition:
-    """Improvement over the best mean; for CNNs over the best value, as in the paper (docs/deviations.md)."""
-    return Acquisition.LOG_EI if vocabulary.shrinks_images else Acquisition.LOG_EI_OVER_MEAN
-
-
 @dataclass(frozen=True, kw_only=True)
 class NASBOT(PoolSearcher):
     """Bayesian optimisation over networks. ``propose`` is a pure function of history and generator."""
@@ -118,7 +112,7 @@ class NASBOT(PoolSearcher):
     modifiers: tuple[str, ...] = None  # type: ignore[assignment]  # ``default_modifiers`` unless some are given
     distance: NetworkDistance = None  # type: ignore[assignment]  # that of ``default_distance`` unless one is given
     belief: BeliefOptions = field(default_factory=BeliefOptions)
-    acquisition: Acquisition = None  # type: ignore[assignment]  # ``default_acquisition`` unless one is given
+    acquisition: Acquisition = Acquisition.LOG_EI
     maximiser: Maximiser = Maximiser.CLIMBING
     kernel_terms: KernelTerms = KernelTerms.BOTH
     name: str = "NASBOT"
@@ -129,8 +123,6 @@ class NASBOT(PoolSearcher):
         super().__post_init__()
         if self.distance is None:
             object.__setattr__(self, "distance", default_distance(self.space.vocabulary))
-        if self.acquisition is None:
-            object.__setattr__(self, "acquisition", default_acquisition(self.space.vocabulary))
         for option, kind in (("acquisition", Acquisition), ("maximiser", Maximiser), ("kernel_terms", KernelTerms)):
             object.__setattr__(self, option, member(kind, getattr(self, option), option))
 
@@ -172,18 +164,16 @@ class NASBOT(PoolSearcher):
             d, d_bar = self._kept(*self._memory.between(known))
         with clock("fitting"):
             belief = fit_belief(_square(d, 0, n), _square(d_bar, 0, n), values, options=self.belief, rng=rng)
-            best = self._best(belief)
-            view = self._asked(belief, best, np.arange(n), known, n, m, d, d_bar)
+            view = self._asked(belief, np.arange(n), known, n, m, d, d_bar)
             if n > N_LANDMARKS:
                 chosen = _landmarks(values)
                 rough = belief.knowing_only(chosen, _chosen(d, chosen), _chosen(d_bar, chosen))
-                view = replace(view, rough=self._asked(rough, best, chosen, known, n, m, d, d_bar))
+                view = replace(view, rough=self._asked(rough, chosen, known, n, m, d, d_bar))
         return view
 
     def _asked(
         self,
         belief: Belief,
-        best: float | Floats,
         chosen: NDArray[np.intp],
         known: Sequence[Architecture],
         n: int,
@@ -204,14 +194,7 @@ class NASBOT(PoolSearcher):
             correlation = _correlation(belief, _chosen(d, decided), _chosen(d_bar, decided))
             feasibility = Feasibility.of(correlation, decided < n)
         networks = tuple(known[i] for i in rows)
-        return _View(networks, n, m, self.distance.pack(networks), belief, best, feasibility)
-
-    def _best(self, belief: Belief) -> float | Floats:
-        """τ, what an improvement must exceed: the best value, or the best mean (samples, 1) at an evaluated network."""
-        if self.acquisition is Acquisition.LOG_EI_OVER_MEAN:
-            best: Floats = belief.denoised.max(axis=1, keepdims=True)
-            return best
-        return belief.best_value
+        return _View(networks, n, m, self.distance.pack(networks), belief, feasibility)
 
     def _kept(self, d: Floats, d_bar: Floats) -> tuple[Floats | None, Floats | None]:
         """The distances whose terms the kernel has."""
@@ -251,19 +234,12 @@ class NASBOT(PoolSearcher):
             rough or utility,
             operator,
             self.initial_pool(),
-            incumbents=self._incumbents(history, view),
+            incumbents=best_networks(history.completed, N_INCUMBENTS),
             exact_utility=utility if rough else None,
             seen=history.seen,
             n_evaluations=n_evaluations,
             rng=for_evolution,
         )
-
-    def _incumbents(self, history: History, view: _View | None) -> list[Architecture]:
-        """The best evaluated networks, by what the acquisition takes for the best."""
-        if view is None or self.acquisition is not Acquisition.LOG_EI_OVER_MEAN:
-            return best_networks(history.completed, N_INCUMBENTS)
-        order = np.argsort(-view.belief.denoised.mean(axis=0), kind="stable")
-        return [history.completed[i].arch for i in order[:N_INCUMBENTS]]
 
     def _utility_under(self, view: _View | None, rng: np.random.Generator, clock: _Stopwatch) -> Utility:
         """The utility of networks, given what is believed; chance alone while nothing is."""
@@ -281,10 +257,10 @@ class NASBOT(PoolSearcher):
     def _utility(self, prediction: Prediction, view: _View, rng: np.random.Generator) -> Floats:
         mean, sd = prediction.mean, np.sqrt(prediction.variance)
         match self.acquisition:
-            case Acquisition.LOG_EI | Acquisition.LOG_EI_OVER_MEAN:
-                return log_averaged(log_expected_improvement(mean, sd, view.best))
+            case Acquisition.LOG_EI:
+                return log_averaged(log_expected_improvement(mean, sd, view.belief.best_value))
             case Acquisition.EI:
-                return averaged(expected_improvement(mean, sd, view.best))
+                return averaged(expected_improvement(mean, sd, view.belief.best_value))
             case Acquisition.UCB:
                 return averaged(upper_confidence_bound(mean, sd, view.n_evaluated))
             case Acquisition.THOMPSON:
@@ -346,7 +322,9 @@ class NASBOT(PoolSearcher):
         observed = prediction._replace(variance=prediction.variance + noise)
         mean, sd = _moments(prediction)
         _, observed_sd = _moments(observed)
-        log_ei = log_averaged(log_expected_improvement(prediction.mean, np.sqrt(prediction.variance), view.best))
+        log_ei = log_averaged(
+            log_expected_improvement(prediction.mean, np.sqrt(prediction.variance), view.belief.best_value)
+        )
         feasible = np.exp(view.log_feasible(d, d_bar))
         lower, median, upper = view.belief.interval(observed)
         middle = between.d.shape[0] // 2
@@ -394,7 +372,6 @@ class _View:
     n_known: int  # evaluated and pending
     packed: object
     belief: Belief
-    best: float | Floats  # τ, a number or one for each sample (samples, 1)
     feasibility: Feasibility | None
     rough: _View | None = None  # the same on fewer evaluated networks, where there are many: cheaper to ask
 
