@@ -19,7 +19,7 @@ from experiments.ranks import spearman
 from experiments.records import Places
 from experiments.search_pages import _limits, curves, in_words, score_table, standings
 from experiments.smoothness import Pairs, correlation
-from experiments.summary import _ahead_of_optuna
+from experiments.summary import _ahead_of_optuna, _recommends
 from nasbot.architecture import Architecture, Layer, SearchSpace, initial_pool
 from nasbot.otmann import Otmann
 
@@ -196,6 +196,17 @@ def test_what_is_recommended_has_a_row_of_its_own_and_no_say_in_the_standings():
     assert [row[1] for row in cells] == ["NASBOT", "NASBOT, as recommended", "EA"]
     assert [row[6].split(" ")[0] for row in cells] == ["0.5000", "0.2000", "0.5000"]
     assert standings([results(runs)], ["naval"], ["NASBOT", "EA"])[0].ours.mean == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(0.9, "holds"), (1.1, "does not hold"), (1.0, "not seen")])
+def test_recommendations_are_judged_search_by_search(factor: float, verdict: str):
+    runs = [record_of("NASBOT", seed, tested=0.5) for seed in range(7)]
+    for run in runs[:6]:
+        run["result"]["recommended"] = {"retrained": [{"valid": 0.5, "test": 0.5 * factor}]}
+    found = _recommends(results(runs))
+    assert found.verdict == verdict
+    assert f"{1 - factor:.1%} lower in the mean of 6 searches" in found.ours
+    assert _recommends(results(runs[6:])).verdict == "not run"
 
 
 def test_a_method_alone_has_no_standing():

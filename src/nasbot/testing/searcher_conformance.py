@@ -14,7 +14,7 @@ import numpy as np
 
 from nasbot._rng import Role, stream
 from nasbot.architecture import Architecture
-from nasbot.searchers.base import Proposal, Searcher
+from nasbot.searchers.base import Proposal, Recommends, Searcher
 from nasbot.trial import Failed, FailureCause, History, Outcome, Point, Scored, Trial, plain_json
 
 SEED = 17
@@ -98,6 +98,20 @@ class SearcherConformance:
         one, other = (history.with_trial(a).with_trial(b) for a, b in (waiting, running))
         assert propose(searcher, one).arch == propose(self.make_searcher(), other).arch
 
+    def test_what_it_recommends_is_completed(self) -> None:
+        searcher = self.make_searcher()
+        if not isinstance(searcher, Recommends):
+            return  # it need not
+        networks = self.networks(searcher, 5)
+        for history in (History(), failed(networks)):
+            assert recommend(searcher, history) is None
+        pending = Trial(number=4, arch=networks[4], proposed_after=4)
+        for values in ([0.0, 3.0, 1.0, 2.0], [1.0] * 4, [1e300, -1e300, 0.0, 1e-300]):
+            history = scored(networks[:4], values=values).with_trial(pending)
+            found = recommend(searcher, history)
+            assert found in history.completed
+            assert recommend(searcher, history) == found
+
     def test_it_draws_from_its_own_generator_only(self) -> None:
         searcher = self.make_searcher()
         history = scored(self.networks(searcher, 4))
@@ -109,6 +123,11 @@ class SearcherConformance:
 def propose(searcher: Searcher, history: History) -> Proposal:
     """The next proposal, as a study would ask for it."""
     return searcher.propose(history, rng=stream(SEED, len(history), Role.PROPOSAL))
+
+
+def recommend(searcher: Recommends, history: History) -> Trial | None:
+    """What to train again, as a study would ask for it."""
+    return searcher.recommend(history, rng=stream(SEED, len(history), Role.PROPOSAL))
 
 
 def check(searcher: Searcher, history: History, proposal: Proposal) -> None:
