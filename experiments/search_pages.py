@@ -197,7 +197,7 @@ class Standing(NamedTuple):
     within: bool  # NASBOT is best, or within one standard error of the best
     ahead: tuple[str, ...]  # methods whose mean is higher
     behind: tuple[str, ...]
-    clearly: tuple[str, ...]  # methods whose mean is higher by more than a standard error, theirs or ours
+    clearly: tuple[str, ...]  # methods whose mean and median are higher by more than a standard error, theirs or ours
     usually: tuple[str, ...]  # methods whose median is higher: one training that diverges moves a mean anywhere
 
 
@@ -222,7 +222,11 @@ def standings(results: Sequence[Results], datasets: Sequence[str], methods: Sequ
                 bool(best == OURS or ours.mean <= scores[best].mean + margin),
                 tuple(m for m, score in scores.items() if m != OURS and score.mean > ours.mean),
                 tuple(m for m, score in scores.items() if m != OURS and score.mean < ours.mean),
-                tuple(m for m, score in scores.items() if score.mean > ours.mean + np.nanmax([score.se, ours.se, 0.0])),
+                tuple(
+                    m
+                    for m, score in scores.items()
+                    if min(score.mean - ours.mean, medians[m] - medians[OURS]) > np.nanmax([score.se, ours.se, 0.0])
+                ),
                 tuple(m for m, median in medians.items() if median > medians[OURS]),
             )
         )

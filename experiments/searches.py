@@ -92,9 +92,9 @@ REGRESSION = Experiment(
         "`pool_divisor`; a network is trained by `recipe`, larger ones for fewer steps (`work` bounds the arithmetic). "
         "Imports and compilation happen before the clock starts; after `seconds` the search ends and what is still "
         "running is dropped. The best network by validation is trained again from other weights, and the test error is "
-        "taken at its best validation step; *as recommended* is the network of the highest mean under the method's belief "
-        "instead, where that was recorded. NASBOT has modifiers that the paper's rivals have not, which halve and double "
-        "units ([deviations](../deviations.md))."
+        "taken at its best validation step; *as recommended* is the network of the highest mean under the belief "
+        "instead, where that was recorded. NASBOT has modifiers that the paper's rivals have not, which halve and "
+        "double units ([deviations](../deviations.md))."
     ),
     do=search.do,
     write=write_regression,
