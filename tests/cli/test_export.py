@@ -67,7 +67,10 @@ def test_retrained_on_request(searched, run):
     assert run("export", str(searched), "--to", "safetensors", "--out", "asis").code == 0
     anew, as_it_is = nasbot.load_model("anew.safetensors"), nasbot.load_model("asis.safetensors")
     assert anew.details["retrained"] is True
-    assert anew.network.arch == as_it_is.network.arch
+    with nasbot.FoundStudy.open(searched) as study:
+        assert anew.details["trial"] == study.recommend().number
+        assert anew.network.arch == study.recommend().arch
+        assert as_it_is.network.arch == study.best.arch
     weights = [next(model.network.parameters()).detach().numpy() for model in (anew, as_it_is)]
     assert np.abs(weights[0] - weights[1]).max() > 0
 

@@ -11,6 +11,8 @@ import nasbot
 from nasbot.errors import FileError, OptionError, StudyError
 from nasbot.otmann import Otmann
 from nasbot.searching import FoundStudy, FoundTrial, plan_search
+from nasbot.searching.summary import record_of
+from nasbot.searching.taking import best_model
 from nasbot.training.data import dataset_of, named_dataset
 
 QUICK = {"workers": 1, "seconds_per_trial": 1.0}
@@ -60,6 +62,30 @@ def test_a_search_that_keeps_nothing(wine, elsewhere):
     assert study.best is not None
     assert study.best.fit(seconds=1) is not None
     assert not (elsewhere / "studies").exists()
+
+
+def test_what_is_recommended_is_what_is_trained_again_and_named(wine, monkeypatch):
+    study = nasbot.search(*wine, budget=3, name="wine", **QUICK)
+    other = next(trial for trial in study.history.completed if trial.number != study.best.number)
+    monkeypatch.setattr(type(study.searcher), "recommend", lambda self, history, *, rng: history[other.number])
+    assert isinstance(study.recommend(), FoundTrial)
+    assert study.recommend().number == other.number
+    assert f"to train again: trial {other.number}" in study.summary()
+    assert best_model(study).details["trial"] == study.best.number
+    assert best_model(study, retrain=True).details["trial"] == other.number
+    assert record_of(study)["recommended_trial"] == other.number
+    estimator = nasbot.NASBOTClassifier(budget=3, retrain=True, steps=20, random_state=0).fit(*wine)
+    assert estimator.loss_ == estimator.losses_[other.number]
+
+
+def test_without_its_searcher_a_study_recommends_its_best(wine, monkeypatch):
+    def refused(*everything):
+        raise StudyError("the searcher of this study cannot be made again")
+
+    nasbot.search(*wine, budget=2, name="wine", **QUICK)
+    monkeypatch.setattr("nasbot.study.rebuilding.searcher_of_study", refused)
+    with FoundStudy.open("wine") as study:
+        assert study.recommend().number == study.best.number
 
 
 def test_the_same_seed_finds_the_same(wine):
