@@ -1,6 +1,6 @@
 """Figure 4: NASBOT against itself with one thing changed, on the synthetic functions of Appendix C.4.
 
-All of it with the paper's masses and modifiers, as the paper has it; for CNNs our default has others.
+All of it with the paper's masses and modifiers, as the paper has it; our default has others.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ ABLATIONS = Experiment(
     ),
     method=(
         "The searchers of `benchmarks/synthetic.py`: NASBOT by the distance with the paper's masses and by its nine "
-        "modifiers (for f1, on CNNs, [our default has others](../deviations.md)), and the same with one thing changed. "
+        "modifiers ([our default has others](../deviations.md)), and the same with one thing changed. "
         "The initial pool of ten counts as evaluations. Compared is the best value after the last evaluation, seed by "
         "seed, by the two-sided sign test."
     ),

@@ -113,12 +113,10 @@ def _ahead_of_two(results: Results) -> Finding:
 
 def _recommends(results: Results) -> Finding:
     """Test errors of what is recommended against those of the best value's network, search by search."""
-    by_belief = recommended(results.where(method="NASBOT"))
-    runs = {frozenset(record["run"].items()) for record in by_belief}
-    by_value = [record for record in results.where(method="NASBOT") if frozenset(record["run"].items()) in runs]
-    if not by_belief:
+    by_value = [record for record in results.where(method="NASBOT") if record["result"].get("recommended")]
+    if not by_value:
         return Finding("no search with a recommendation", NOT_RUN)
-    theirs, ours = (np.log([tested(record) for record in records]) for records in (by_value, by_belief))
+    theirs, ours = (np.log([tested(record) for record in records]) for records in (by_value, recommended(by_value)))
     result = paired(theirs, ours)
     words = (
         f"test error {1 - np.exp(-result.mean):.1%} lower in the mean of {len(ours)} searches; lower in {result.wins}, "
