@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks.bars import Bar
 from nasbot.architecture import SearchSpace, initial_pool
 from nasbot.evolution import MutationOperator, Rejected
-from nasbot.report.plots import PLOTS, plot
-from nasbot.report.snapshot import Snapshot
+from nasbot.plots.plot import PLOTS, plot
+from nasbot.plots.snapshot import Snapshot
 from nasbot.trial import Failed, FailureCause, History, Outcome, Point, Scored, Trial
 
 N_TRIALS = 1000

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from nasbot.architecture import Architecture
-from nasbot.searching import FoundStudy, plan_search
-from nasbot.searching.summary import best_of_pool
-from nasbot.training.data import Dataset, named_dataset
+from nasbot.automl import FoundStudy, plan_search
+from nasbot.automl.summary import best_of_pool
+from nasbot.data.dataset import Dataset, named_dataset
 from nasbot.training.fitting import outputs
 from nasbot.training.loop import train
 from nasbot.training.recipes import recipe_of

@@ -27,8 +27,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from benchmarks.bars import Bar
 from nasbot.architecture import Architecture, Layer, blocked_cnn, blocked_mlp, chain, residual_cnn, vgg_like
+from nasbot.data.dataset import Dataset, named_dataset
 from nasbot.testing.networks import random_architecture
-from nasbot.training.data import Dataset, named_dataset
 from nasbot.training.loop import batches_of, loss_of, stepper, train
 from nasbot.training.module import build
 from nasbot.training.recipes import FAST

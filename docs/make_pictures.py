@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from nasbot.architecture import Architecture, Layer, initial_pool
-from nasbot.report.matching import draw_matching
-from nasbot.report.plots import PLOTS, PlotOptions, plot
-from nasbot.report.snapshot import Snapshot
+from nasbot.drawing.matching import draw_matching
+from nasbot.plots.plot import PLOTS, PlotOptions, plot
+from nasbot.plots.snapshot import Snapshot
 from nasbot.testing.networks import random_architecture
 from nasbot.trial import Failed, History, Point, Scored, Trial
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from experiments.protocol import Protocol
 from experiments.records import Places
-from nasbot.training.data import Dataset, dataset_of
-from nasbot.training.named import load
+from nasbot.data.dataset import Dataset, dataset_of
+from nasbot.data.named import load
 
 # How large the paper says that each set is: what ours may be compared with.
 PAPER_SIZES = {

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from experiments.training import RETRAINING
 from nasbot import Architecture
+from nasbot.data.dataset import Dataset, Part
 from nasbot.execution.evaluation import LiveTrial
-from nasbot.training.data import Dataset, Part
 from nasbot.trial import Scored
 
 ACTIVATIONS = {"relu": "relu", "tanh": "tanh", "logistic": "logistic"}  # ours -> scikit-learn's

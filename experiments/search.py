@@ -23,13 +23,13 @@ from experiments.records import Places
 from experiments.rivals import ACTIVATIONS, ScikitMLP, boosted, refitted
 from experiments.training import recipe_from, retrained
 from nasbot import NASBOT, Architecture, EvolutionSearch, RandomSearch, SearchSpace, Study, TreeBO
+from nasbot.data.dataset import Dataset
 from nasbot.errors import OptionError
 from nasbot.evolution import CNN_MODIFIERS
 from nasbot.execution import Finished, Job, LocalExecutor, Objective
 from nasbot.searchers import Recommends, Searcher
 from nasbot.study import Budget
 from nasbot.study.settings import POOL
-from nasbot.training.data import Dataset
 from nasbot.training.objective import TrainingObjective
 from nasbot.trial import Failed, Trial
 

@@ -20,8 +20,8 @@ from experiments.records import Places
 from experiments.search import space_and_pool
 from experiments.training import recipe_from
 from nasbot import Architecture, Otmann, SearchSpace
+from nasbot.data.dataset import Dataset
 from nasbot.errors import DivergedError, RefusedError
-from nasbot.training.data import Dataset
 from nasbot.training.loop import train
 
 Floats = NDArray[np.float64]

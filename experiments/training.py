@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nasbot import Architecture
-from nasbot.training.data import Dataset
+from nasbot.data.dataset import Dataset
 from nasbot.training.loop import Trained, train
 from nasbot.training.recipes import Recipe, recipe_of
 

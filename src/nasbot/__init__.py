@@ -7,6 +7,7 @@ need them, when they are first called.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from nasbot._display import register
 from nasbot.architecture import (
     Architecture,
     Label,
@@ -51,43 +52,56 @@ from nasbot.otmann import (
 )
 
 if TYPE_CHECKING:
+    from nasbot.automl import FoundStudy, FoundTrial, search
+    from nasbot.callbacks.follower import Callbacks, Follower, OnBest
+    from nasbot.callbacks.mlflow_log import MLflowLog
+    from nasbot.callbacks.tensorboard_log import TensorBoardLog
     from nasbot.estimators import NASBOTClassifier, NASBOTRegressor
     from nasbot.execution import Interrupted, Limits, LocalExecutor, RayExecutor
+    from nasbot.exporting.export import export
+    from nasbot.exporting.model_file import load_model
     from nasbot.gp import BeliefOptions, GraphGP
-    from nasbot.report.callbacks import Callbacks, Follower, OnBest
-    from nasbot.report.mlflow_log import MLflowLog
-    from nasbot.report.plots import plot
-    from nasbot.report.tensorboard_log import TensorBoardLog
+    from nasbot.plots.plot import plot
     from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
-    from nasbot.searching import FoundStudy, FoundTrial, search
     from nasbot.study import Budget, Study, StudyView, maximise, minimise
-    from nasbot.training.export import export
+    from nasbot.tracing.trace import trace
     from nasbot.training.loop import Trained, train
-    from nasbot.training.model_file import load_model
     from nasbot.training.objective import TrainingObjective
     from nasbot.training.recipes import Recipe
-    from nasbot.training.trace import trace
 
 __version__ = "0.1.0"
+
+register(
+    {
+        "network.draw": "nasbot.drawing.draw:draw",
+        "network.svg": "nasbot.drawing.draw:to_svg",
+        "matching.draw": "nasbot.drawing.matching:draw_plan",
+        "matching.svg": "nasbot.drawing.matching:matching_svg",
+        "distances.html": "nasbot.plots.notebook:distances_html",
+        "trial.html": "nasbot.plots.notebook:trial_html",
+        "study.html": "nasbot.plots.notebook:study_html",
+        "model.architecture": "nasbot.tracing.trace:trace",
+    }
+)
 
 # The names just above, by the module that is imported when one of them is first asked for: all of scipy comes with it.
 _LATER = {
     **dict.fromkeys(("Interrupted", "Limits", "LocalExecutor", "RayExecutor"), "nasbot.execution"),
     **dict.fromkeys(("BeliefOptions", "GraphGP"), "nasbot.gp"),
-    **dict.fromkeys(("Callbacks", "Follower", "OnBest"), "nasbot.report.callbacks"),
-    "MLflowLog": "nasbot.report.mlflow_log",
-    "plot": "nasbot.report.plots",
-    "TensorBoardLog": "nasbot.report.tensorboard_log",
+    **dict.fromkeys(("Callbacks", "Follower", "OnBest"), "nasbot.callbacks.follower"),
+    "MLflowLog": "nasbot.callbacks.mlflow_log",
+    "plot": "nasbot.plots.plot",
+    "TensorBoardLog": "nasbot.callbacks.tensorboard_log",
     **dict.fromkeys(("NASBOT", "EvolutionSearch", "RandomSearch", "TreeBO"), "nasbot.searchers"),
-    **dict.fromkeys(("FoundStudy", "FoundTrial", "search"), "nasbot.searching"),
+    **dict.fromkeys(("FoundStudy", "FoundTrial", "search"), "nasbot.automl"),
     **dict.fromkeys(("Budget", "Study", "StudyView", "maximise", "minimise"), "nasbot.study"),
     **dict.fromkeys(("NASBOTClassifier", "NASBOTRegressor"), "nasbot.estimators"),
-    "export": "nasbot.training.export",
-    "load_model": "nasbot.training.model_file",
+    "export": "nasbot.exporting.export",
+    "load_model": "nasbot.exporting.model_file",
     **dict.fromkeys(("Trained", "train"), "nasbot.training.loop"),
     "TrainingObjective": "nasbot.training.objective",
     "Recipe": "nasbot.training.recipes",
-    "trace": "nasbot.training.trace",
+    "trace": "nasbot.tracing.trace",
 }
 
 

@@ -21,6 +21,7 @@ from typing import NamedTuple, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbot._display import display
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
 from nasbot.errors import OptionError, StudyError
@@ -169,9 +170,7 @@ class Trial:
         return replace(self, outcome=outcome, finished=at, rank=rank)
 
     def _repr_html_(self) -> str:
-        from nasbot.report.notebook import trial_html
-
-        return trial_html(self)
+        return str(display("trial.html")(self))
 
     def with_points(self, points: Sequence[Point]) -> Trial:
         """The same trial with more points at the end of its curve."""
@@ -227,9 +226,7 @@ class History(Sequence[Trial]):
         return f"<History: {counts or 'no trials'}>"
 
     def _repr_html_(self) -> str:
-        from nasbot.report.notebook import study_html
-
-        return study_html(self)
+        return str(display("study.html")(self))
 
     @cached_property
     def finished(self) -> tuple[Trial, ...]:

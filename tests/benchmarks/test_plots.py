@@ -1,8 +1,8 @@
 """The benchmark of the plots draws all of them, of a study that has everything to show."""
 
 from benchmarks import plots
-from nasbot.report import series
-from nasbot.report.plots import PLOTS
+from nasbot.plots import series
+from nasbot.plots.plot import PLOTS
 
 
 def test_every_plot_is_measured():

@@ -6,7 +6,7 @@ import pytest
 from benchmarks import training
 from nasbot.architecture import Layer
 from nasbot.architecture.blocks import chain
-from nasbot.training.data import dataset_of
+from nasbot.data.dataset import dataset_of
 from tests.training.test_loop import friedman
 
 TINY = {

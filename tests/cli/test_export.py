@@ -11,9 +11,9 @@ import pytest
 import nasbot
 from nasbot import Architecture, Layer, RandomSearch, SearchSpace, Study
 from nasbot.architecture.blocks import chain
-from nasbot.searching import FoundStudy, search
-from nasbot.searching.taking import file_name
-from tests.training.test_export import imports_of, loaded
+from nasbot.automl import FoundStudy, search
+from nasbot.automl.taking import file_name
+from tests.exporting.test_export import imports_of, loaded
 
 SMALL = [chain("mlp-reg", [Layer("relu", 16)]), chain("mlp-reg", [Layer("tanh", 8), Layer("elu", 8)])]
 

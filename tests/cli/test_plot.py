@@ -3,7 +3,7 @@
 import pytest
 
 import nasbot
-from nasbot.report.plots import PLOTS
+from nasbot.plots.plot import PLOTS
 from nasbot.searchers import EvolutionSearch, RandomSearch
 from nasbot.study import Study
 from tests.searchers.problems import made, value_of

@@ -10,11 +10,11 @@ from experiments.records import Places
 from experiments.rivals import ScikitMLP, boosted, refitted
 from experiments.training import recipe_from, retrained, scale_of
 from nasbot.architecture import Architecture
+from nasbot.data.dataset import Dataset
 from nasbot.errors import OptionError
 from nasbot.execution import evaluate
 from nasbot.execution.base import Job
 from nasbot.execution.evaluation import LiveTrial
-from nasbot.training.data import Dataset
 from nasbot.trial import History, Scored
 from tests.experiments.tiny import tiny
 

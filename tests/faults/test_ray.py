@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nasbot.data.dataset import dataset_of
 from nasbot.execution import Finished, Limits
 from nasbot.execution.ray_cluster import RayExecutor
 from nasbot.study import Study, StudyView
 from nasbot.testing.executor_conformance import PATIENCE, ExecutorConformance, sample_job
-from nasbot.training.data import dataset_of
 from nasbot.training.objective import TrainingObjective
 from nasbot.trial import Cancelled, FailureCause, Scored, TrialState
 from tests.execution.objectives import WithChild, is_alive

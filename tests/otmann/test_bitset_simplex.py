@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from nasbot.architecture.penalties import NEVER_MATCH
-from nasbot.otmann import _bitset_simplex as bitset
 from nasbot.otmann import solve_transport
-from nasbot.otmann._lanes import LANES
+from nasbot.otmann._kernels import bitset_simplex as bitset
+from nasbot.otmann._kernels.lanes import LANES
 from nasbot.otmann.costs import augmented_cost
 from nasbot.testing.strategies import TransportProblem, transport_problems
 

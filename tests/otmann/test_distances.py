@@ -107,7 +107,8 @@ def test_two_vocabularies_are_refused() -> None:
 
 
 def test_a_solve_that_does_not_converge_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    from nasbot.otmann import _network_simplex, _pairs
+    from nasbot.otmann._kernels import network_simplex as _network_simplex
+    from nasbot.otmann._kernels import pairs as _pairs
 
     monkeypatch.setattr(_pairs, "add_distances", lambda *_: _network_simplex.NOT_CONVERGED)
     with pytest.raises(SolverError, match="did not converge"):

@@ -13,7 +13,7 @@ from nasbot.testing.networks import random_architecture
 SCRIPT = """
 import json, numpy as np, nasbot
 from nasbot.testing.networks import random_architecture
-import nasbot.otmann._bitset_simplex as simplex
+import nasbot.otmann._kernels.bitset_simplex as simplex
 archs = [random_architecture("cnn", rng=np.random.default_rng(seed), n_layers=12) for seed in range(4)]
 table = nasbot.pairwise(archs, threads=1)
 simplex.PIVOTS_PER_NODE = 0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from nasbot.otmann import _lanes as lanes
+from nasbot.otmann._kernels import lanes as lanes
 
 N = 5 * lanes.LANES
 

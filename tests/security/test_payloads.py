@@ -175,7 +175,7 @@ def test_pickled_arrays(canary, capsys):
     evil = np.array([Exploit(canary)] * 20, dtype=object)
     np.savez("evil.npz", X=evil, y=evil)
     assert main(["run", "evil.npz", "--target", "y", "--budget", "1 trial"]) in MISTAKES
-    from nasbot.training.data import Dataset, dataset_of
+    from nasbot.data.dataset import Dataset, dataset_of
 
     x = np.arange(60.0).reshape(30, 2)
     dataset_of(x, x[:, 0]).save(Path("data"))

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from nasbot.architecture.space import SearchSpace
+from nasbot.automl import plan_search
+from nasbot.automl.found import WEIGHTS, files_of
+from nasbot.data.dataset import dataset_of
 from nasbot.errors import FileError, StudyError
-from nasbot.searching import plan_search
-from nasbot.searching.found import WEIGHTS, files_of
 from nasbot.study import Study, StudyView
-from nasbot.training.data import dataset_of
 from tests.study.objectives import score
 from tests.study.searchers import Sensitive
 

@@ -10,10 +10,10 @@ import torch
 
 from nasbot.architecture import Label, Layer, initial_pool
 from nasbot.architecture.blocks import chain, residual_cnn
+from nasbot.data.dataset import Dataset, Part, dataset_of
 from nasbot.errors import DataError, DivergedError, OptionError, RefusedError
 from nasbot.testing.networks import random_architecture
 from nasbot.training import loop
-from nasbot.training.data import Dataset, Part, dataset_of
 from nasbot.training.loop import batches_of, losses, train
 from nasbot.training.module import build
 from nasbot.training.recipes import FAST, PAPER

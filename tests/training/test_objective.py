@@ -12,10 +12,10 @@ import torch
 
 from nasbot.architecture import Layer
 from nasbot.architecture.blocks import chain
+from nasbot.data.dataset import Dataset, dataset_of
 from nasbot.errors import FileError, OptionError, StorageError
 from nasbot.execution.base import Job
 from nasbot.execution.evaluation import LiveTrial, evaluate
-from nasbot.training.data import Dataset, dataset_of
 from nasbot.training.loop import losses
 from nasbot.training.module import build
 from nasbot.training.objective import TrainingObjective, keep_best, weights_path

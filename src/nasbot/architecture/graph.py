@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbot._display import display
 from nasbot.architecture._quick_check import quick_check
 from nasbot.architecture.labels import Role, Signal, Vocabulary
 from nasbot.architecture.vocabularies import vocabulary_of
@@ -254,14 +255,11 @@ class Architecture:
 
     def draw(self, path: str | Path, **options: Any) -> Path:
         """Draw the network in the manner of the paper's figures; the ending of ``path`` (.svg, .png) says how."""
-        from nasbot.report.draw import draw
-
-        return draw(self, path, **options)
+        drawn: Path = display("network.draw")(self, path, **options)
+        return drawn
 
     def _repr_svg_(self) -> str:
-        from nasbot.report.draw import to_svg
-
-        return to_svg(self)
+        return str(display("network.svg")(self))
 
     def __repr__(self) -> str:
         return f"<Architecture {self.kind}: {len(self.layers)} layers, {len(self.edges)} edges>"

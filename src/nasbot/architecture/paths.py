@@ -5,8 +5,8 @@ from_input[u]   hops from the input to layer u        δ_ip   (the same recursio
 shortest, longest, random walk: the minimum, maximum and mean over children (parents)
 
 Within a group (conv, pool, fc; rectifier, sigmoid) only its own layers count a hop: leaving one costs 1 on the way to
-the output, entering one costs 1 on the way from the input. This is the obvious version; ``otmann/_path_pass.py`` is its
-compiled twin for many networks at once.
+the output, entering one costs 1 on the way from the input. This is the obvious version;
+``otmann/_kernels/path_pass.py`` is its compiled twin for many networks at once.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nasbot.report.records import Turn, best_record, counts_record, driven_seconds
+from nasbot.page.records import Turn, best_record, counts_record, driven_seconds
 from nasbot.storage import SqliteStorage
 from nasbot.study.places import SUFFIX, studies_folder, study_path
 from nasbot.study.settings import Direction

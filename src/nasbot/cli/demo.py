@@ -23,9 +23,9 @@ def demo(
     1,797 little images that come with scikit-learn, as a table of pixels. The demo ends with the best network, a
     drawing of it, and the commands to go on; running it again goes on with the same study.
     """
+    from nasbot.automl import plan_search
     from nasbot.cli.run import kept_best, print_result, searched
-    from nasbot.searching import plan_search
-    from nasbot.training.data import named_dataset
+    from nasbot.data.dataset import named_dataset
 
     folder = made_folder(out)
     planned = plan_search(named_dataset(DATA), budget=budget, workers=workers, name=folder / f"{DATA}.sqlite")

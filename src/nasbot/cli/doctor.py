@@ -198,7 +198,7 @@ def _training() -> Finding:
     import numpy as np
 
     from nasbot.architecture import initial_pool
-    from nasbot.training.data import dataset_of
+    from nasbot.data.dataset import dataset_of
     from nasbot.training.loop import train
     from nasbot.training.recipes import FAST
 

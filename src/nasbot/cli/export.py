@@ -42,13 +42,13 @@ def export(
 
 
 def _exported(study: str, to: str, out: str | None, *, retrain: bool, seed: int, overwrite: bool) -> tuple[Path, ...]:
-    from nasbot.searching import FoundStudy
-    from nasbot.searching.taking import file_name
+    from nasbot.automl import FoundStudy
+    from nasbot.automl.taking import file_name
     from nasbot.study import StudyView, study_path
 
     path = out or file_name(study_path(study))
     if to == "json":  # a study of any objective has networks; only one on data has weights
-        from nasbot.training.export import export as export_model
+        from nasbot.exporting.export import export as export_model
 
         with StudyView.read(study) as view:
             if view.best is None:

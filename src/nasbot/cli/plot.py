@@ -42,9 +42,9 @@ def plot(
     best: Annotated[int, typer.Option(help="layers: how many networks count as the best.")] = 10,
 ) -> None:
     """Draw a picture of a study: how it goes, what it found, whether its surrogate can be trusted."""
-    from nasbot.report.plots import PLOTS, PlotOptions, file_name
-    from nasbot.report.plots import plot as draw
-    from nasbot.report.snapshot import Snapshot
+    from nasbot.plots.plot import PLOTS, PlotOptions, file_name
+    from nasbot.plots.plot import plot as draw
+    from nasbot.plots.snapshot import Snapshot
     from nasbot.study import StudyView
 
     if name not in PLOTS:

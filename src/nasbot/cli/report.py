@@ -24,8 +24,8 @@ def report(
 
     It needs no network and no server: plots, every network's drawing and why it was proposed are in the file.
     """
-    from nasbot.report.page import report_html, write_report
-    from nasbot.report.snapshot import Snapshot
+    from nasbot.page.html import report_html, write_report
+    from nasbot.plots.snapshot import Snapshot
     from nasbot.study import StudyView, study_path
 
     others = []

@@ -18,9 +18,9 @@ from nasbot.errors import FileError, OptionError
 
 if TYPE_CHECKING:
     from nasbot.architecture import Architecture
-    from nasbot.searching import FoundStudy, Search
-    from nasbot.searching.place import Place
-    from nasbot.training.data import Dataset
+    from nasbot.automl import FoundStudy, Search
+    from nasbot.automl.place import Place
+    from nasbot.data.dataset import Dataset
 
 BEST_NETWORK, BEST_DRAWING = "best.json", "best.svg"
 
@@ -83,7 +83,7 @@ def run(
     place = _place(executor, memory_per_trial, address, cpus_per_trial, gpus_per_trial)
     options: dict[str, Any] = {"task": task, "seed": seed, "split": shares, "drop": tuple(drop or ())}
     prepared = data_named(data, target, folder, options)
-    from nasbot.searching import plan_search
+    from nasbot.automl import plan_search
 
     planned = plan_search(
         prepared,
@@ -146,7 +146,7 @@ def before(planned: Search) -> tuple[float, list[Any]]:
 
 def kept_best(study: FoundStudy, planned: Search) -> dict[str, Any]:
     """Write the best network and its drawing beside the study; what ``--json`` prints."""
-    from nasbot.searching.summary import record_of
+    from nasbot.automl.summary import record_of
 
     record: dict[str, Any] = {
         **record_of(study),
@@ -185,8 +185,8 @@ def print_result(study: FoundStudy, planned: Search, record: dict[str, Any]) -> 
 
 def data_named(data: str, target: str | None, folder: str | None, options: dict[str, Any]) -> Dataset:
     """The data set that the text means: a file or folder if there is one, else a name."""
-    from nasbot.training.data import named_dataset, read_dataset
-    from nasbot.training.named import NAMES
+    from nasbot.data.dataset import named_dataset, read_dataset
+    from nasbot.data.named import NAMES
 
     path = Path(data)
     if "\0" in data or not data:
@@ -213,7 +213,7 @@ def parsed_split(text: str) -> tuple[float, ...]:
 
 def traced(where: str, data: Dataset) -> Architecture:
     """The network of the PyTorch model that a function of a file builds."""
-    from nasbot.training.own_model import built, traced_model
+    from nasbot.tracing.own_model import built, traced_model
 
     return traced_model(built(where), data)
 
@@ -265,7 +265,7 @@ def _announce(planned: Search) -> None:
 def _page(planned: Search) -> Iterator[None]:
     """The live page, for as long as the search runs."""
     try:
-        from nasbot.web.beside import served_beside
+        from nasbot.page.sidecar import served_beside
     except ModuleNotFoundError as missing:
         raise OptionError(f"--serve needs {missing.name}: install nasbot with its extra, nasbot[web]") from None
     if planned.path is None:
@@ -276,7 +276,7 @@ def _page(planned: Search) -> Iterator[None]:
 
 
 def _place(kind: str, memory: str | None, address: str | None, cpus: float, gpus: float) -> Place:
-    from nasbot.searching.place import Place, parsed_bytes
+    from nasbot.automl.place import Place, parsed_bytes
 
     bytes_each = None if memory is None else parsed_bytes(memory)
     try:
@@ -301,7 +301,7 @@ def _exists(path: Path) -> bool:
 def _no_such_data(data: str) -> None:
     import difflib
 
-    from nasbot.training.named import NAMES
+    from nasbot.data.named import NAMES
 
     near = difflib.get_close_matches(data, NAMES, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""

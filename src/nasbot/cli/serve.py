@@ -13,7 +13,7 @@ from nasbot.cli._outcome import one_line
 from nasbot.errors import FileError, OptionError
 
 if TYPE_CHECKING:
-    from nasbot.web import Address
+    from nasbot.page.server import Address
 
 TOKEN_VARIABLE = "NASBOT_TOKEN"
 
@@ -48,8 +48,8 @@ def serve(
     if port is not None and not 0 <= port <= 65535:
         raise OptionError(f"--port must be 0 to 65535, got {port}")
     try:
-        from nasbot.web import serve as run
-        from nasbot.web.guard import is_loopback
+        from nasbot.page.guard import is_loopback
+        from nasbot.page.server import serve as run
     except ModuleNotFoundError as missing:
         raise OptionError(f"serve needs {missing.name}: install nasbot with its extra, nasbot[web]") from None
 

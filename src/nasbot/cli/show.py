@@ -39,7 +39,7 @@ def show(
     if trial is not None:
         _show_trial(summary, trial, as_json=as_json)
     elif as_json:
-        from nasbot.report.records import trial_record
+        from nasbot.page.records import trial_record
 
         trials = [trial_record(one, summary.turn) for one in summary.history]
         print_json(summary.to_dict() | {"list": trials})
@@ -82,7 +82,7 @@ def _state(trial: Trial) -> str:
 
 
 def _show_trial(summary: Summary, number: int, *, as_json: bool) -> None:
-    from nasbot.report.records import whole_trial_record
+    from nasbot.page.records import whole_trial_record
 
     if not 0 <= number < len(summary.history):
         raise StudyError(f"there is no trial {number}; the study has {len(summary.history)}, numbered from 0")

@@ -58,7 +58,7 @@ def _show(summary: Summary, *, as_json: bool, clear: bool) -> None:
 
 def _lines(summary: Summary) -> list[str]:
     from nasbot.cli._summary import in_short
-    from nasbot.report.records import driven_seconds
+    from nasbot.page.records import driven_seconds
 
     state, run = summary.status, summary.status.run
     rows = {

@@ -63,11 +63,11 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     def _search(self, X: Any, y: Any) -> None:
         """Prepare, search, keep the best network; everything that a person can get wrong is found out here."""
+        from nasbot.automl import plan_search
+        from nasbot.data.dataset import dataset_of
         from nasbot.estimators.planning import with_steps
-        from nasbot.searching import plan_search
-        from nasbot.training.data import dataset_of
+        from nasbot.exporting.model_file import Model
         from nasbot.training.loop import train
-        from nasbot.training.model_file import Model
 
         share = self._checked_share()
         seed = self._seed()
@@ -153,14 +153,14 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the fitted estimator to one safetensors file; nothing is pickled. ``load`` reads it back."""
-        from nasbot.training.export import export
+        from nasbot.exporting.export import export
 
         check_is_fitted(self)
         return export(self._described(), path, to="safetensors", overwrite=overwrite)[0]
 
     def export(self, path: str | Path, *, to: str | None = None, overwrite: bool = False) -> tuple[Path, ...]:
         """Write the network for use elsewhere, as ``nasbot.export`` does."""
-        from nasbot.training.export import export
+        from nasbot.exporting.export import export
 
         check_is_fitted(self)
         return export(self._model, path, to=to, overwrite=overwrite)
@@ -168,7 +168,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """The estimator that ``save`` wrote; StorageError where the file holds anything else."""
-        from nasbot.training.model_file import load_model
+        from nasbot.exporting.model_file import load_model
 
         model = load_model(path)
         estimator = cls()
@@ -180,7 +180,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     def _described(self) -> Any:
         """The model with what the estimator knows beside it, as plain data."""
-        from nasbot.training.model_file import Model
+        from nasbot.exporting.model_file import Model
 
         names = getattr(self, "feature_names_in_", None)
         fitted: dict[str, Json] = {
@@ -218,7 +218,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        from nasbot.training.model_file import model_from
+        from nasbot.exporting.model_file import model_from
 
         if isinstance(state.get("_model"), bytes):
             state = {**state, "_model": model_from(state["_model"])}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from nasbot._typing import Json
-from nasbot.searching import Search
+from nasbot.automl import Search
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbot._display import display
 from nasbot.errors import OptionError, SolverError, VocabularyError
 from nasbot.otmann.models import Network, as_architecture
 from nasbot.otmann.packing import PackedNetworks, pack
@@ -47,9 +48,7 @@ class Distances:
         return f"<Distances at structural weights {weights}: d (d_bar) = {values}>"
 
     def _repr_html_(self) -> str:
-        from nasbot.report.notebook import distances_html
-
-        return distances_html(self)
+        return str(display("distances.html")(self))
 
 
 @dataclass(frozen=True, init=False)
@@ -157,8 +156,8 @@ def _rows(
 
     In each weight's part of ``d``, networks of a and of b are ``steps`` apart.
     """
-    from nasbot.otmann._network_simplex import NOT_CONVERGED
-    from nasbot.otmann._pairs import add_distances
+    from nasbot.otmann._kernels.network_simplex import NOT_CONVERGED
+    from nasbot.otmann._kernels.pairs import add_distances
 
     descending, nu = _descending(weights)
     places = descending * (len(a) * len(b))

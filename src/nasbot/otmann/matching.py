@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbot._display import display
 from nasbot.architecture import Architecture
 from nasbot.architecture.masses import layer_masses
 from nasbot.otmann.costs import label_cost, structural_cost
@@ -97,15 +98,11 @@ class Matching:
 
     def draw(self, path: str | Path, **options: Any) -> Path:
         """Draw both networks side by side with the mass that runs between them (.svg or .png)."""
-        from nasbot.report.matching import draw_plan
-
-        return draw_plan(self, path, **options)
+        drawn: Path = display("matching.draw")(self, path, **options)
+        return drawn
 
     def _repr_svg_(self) -> str:
-        from nasbot.report.matching import matching_scene
-        from nasbot.report.render import svg
-
-        return svg(matching_scene(self))
+        return str(display("matching.svg")(self))
 
     def __str__(self) -> str:
         lines = [f"{'first':<22}{'second':<22}{'mass':>14}{'label':>8}{'structure':>11}{'cost':>14}"]

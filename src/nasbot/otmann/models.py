@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, TypeAlias, Union
 
+from nasbot._display import display
 from nasbot.architecture import Architecture
 from nasbot.errors import OptionError
 
@@ -22,6 +23,5 @@ def as_architecture(network: Network) -> Architecture:
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(network, torch.nn.Module):
         raise OptionError(f"expected an Architecture or a torch.nn.Module, got {type(network).__name__}")
-    from nasbot.training.trace import trace
-
-    return trace(network)
+    traced: Architecture = display("model.architecture")(network)
+    return traced

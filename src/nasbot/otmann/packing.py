@@ -70,8 +70,8 @@ def shared_vocabulary(archs: Sequence[Architecture]) -> Vocabulary:
 
 def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
     """Masses and path lengths of every network, computed here and nowhere again."""
-    from nasbot.otmann._lanes import HOPS
-    from nasbot.otmann._path_pass import pack_networks
+    from nasbot.otmann._kernels.lanes import HOPS
+    from nasbot.otmann._kernels.path_pass import pack_networks
 
     vocabulary = shared_vocabulary(archs)
     penalties = rules.penalties_for(vocabulary)
@@ -134,7 +134,7 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
 
 def _with_room(rows: NDArray[Number], columns: Integers) -> NDArray[Number]:
     """These columns, and zeros behind them, since the kernel reads whole lanes from any column on."""
-    from nasbot.otmann._lanes import LANES
+    from nasbot.otmann._kernels.lanes import LANES
 
     rows = rows.reshape(-1, rows.shape[-1])
     taken = np.zeros((len(rows), len(columns) + LANES), rows.dtype)

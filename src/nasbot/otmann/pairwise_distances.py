@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbot._display import display
 from nasbot.architecture import Architecture
 from nasbot.otmann.distances import Distances, Otmann
 
@@ -70,9 +71,7 @@ class PairwiseDistances:
         return len(self.networks)
 
     def _repr_html_(self) -> str:
-        from nasbot.report.notebook import distances_html
-
-        return distances_html(self.distances)
+        return str(display("distances.html")(self.distances))
 
 
 def _bordered(known: Floats, between: Floats, among: Floats) -> Floats:

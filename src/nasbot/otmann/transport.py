@@ -29,7 +29,7 @@ def solve_transport(mass_1: ArrayLike, mass_2: ArrayLike, cost: ArrayLike) -> Tr
 
     A cost of NEVER_MATCH or more, infinity included, is never paid, so costs are clipped there without loss.
     """
-    from nasbot.otmann._network_simplex import NOT_CONVERGED, solve_one
+    from nasbot.otmann._kernels.network_simplex import NOT_CONVERGED, solve_one
 
     mass_1, mass_2, cost = (np.ascontiguousarray(x, np.float64) for x in (mass_1, mass_2, cost))
     if cost.shape != (len(mass_1), len(mass_2)):

@@ -12,6 +12,7 @@ from typing import Self, TypeVar
 
 import numpy as np
 
+from nasbot._display import display
 from nasbot._rng import Role, checked_seed, stream
 from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
@@ -172,9 +173,7 @@ class StudyView:
         return f"<{type(self).__name__}: {searcher}, {self.direction}, seed {self.seed}>"
 
     def _repr_html_(self) -> str:
-        from nasbot.report.notebook import study_html
-
-        return study_html(self)
+        return str(display("study.html")(self))
 
     def close(self) -> None:
         """Let go of the study's file."""

@@ -10,13 +10,13 @@ import torch
 from torch import nn
 
 from nasbot.architecture import Architecture
+from nasbot.data.dataset import Dataset, Part
+from nasbot.data.splitting import split_rows
 from nasbot.errors import OptionError
-from nasbot.training.data import Dataset, Part
 from nasbot.training.loop import train
 from nasbot.training.module import build
 from nasbot.training.objective import weights_path
 from nasbot.training.recipes import recipe_of
-from nasbot.training.splitting import split_rows
 from nasbot.training.weights import load_weights
 
 FOR_STOPPING = 0.2

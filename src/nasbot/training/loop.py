@@ -21,9 +21,9 @@ from torch.nn import functional
 
 from nasbot._rng import Role, derived_seed, stream
 from nasbot.architecture import Architecture
+from nasbot.data.dataset import Dataset, Part
 from nasbot.errors import DataError, DivergedError, OptionError
 from nasbot.training._dense_plan import DensePlan
-from nasbot.training.data import Dataset, Part
 from nasbot.training.estimates import check_affordable, estimate
 from nasbot.training.module import Network, build
 from nasbot.training.optimisers import groups_of, optimiser_of

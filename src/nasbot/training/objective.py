@@ -66,7 +66,7 @@ class TrainingObjective:
 
     def __call__(self, arch: Architecture, trial: Live | None = None) -> Scored:
         """Train; a divergence or a refusal is raised, and becomes a failed trial with its cause."""
-        from nasbot.training.data import Dataset
+        from nasbot.data.dataset import Dataset
         from nasbot.training.loop import train
         from nasbot.training.weights import save_weights
 

@@ -1,0 +1,198 @@
+"""What a search on data gives back: a study whose best trial can be drawn, trained again and used."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nasbot._typing import Json
+from nasbot.errors import FileError, OptionError, StudyError
+from nasbot.storage import SqliteStorage, Storage
+from nasbot.study import StudyView, study_path
+from nasbot.study.budget import parse_seconds
+from nasbot.trial import Trial
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from nasbot.data.dataset import Dataset, Preprocessing
+    from nasbot.searchers.base import Searcher
+
+DATA, WEIGHTS = "data", "weights"
+FILES = ".files"
+
+
+class Temporary:
+    """A folder that is removed with the last object that refers to this one."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="nasbot-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundTrial(Trial):
+    """A trial of a search on data: the network, and what is needed to make a model of it."""
+
+    files: Path  # of the study: its data and weights
+    recipe: str
+    keep: Temporary | None = field(default=None, repr=False, compare=False)  # of a study that keeps nothing
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data it was trained on, as prepared."""
+        from nasbot.data.dataset import Dataset
+
+        return Dataset.load(self.files / DATA)
+
+    def draw(self, path: str | Path | None = None, **options: Any) -> Any:
+        """The network as a picture; see ``Architecture.draw``."""
+        return self.arch.draw(path, **options) if path is not None else self.arch.draw(**options)
+
+    def fit(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        recipe: str | None = None,
+        seed: int = 0,
+        seconds: float | str | None = None,
+    ) -> nn.Module:
+        """The network trained anew: a plain ``nn.Module`` on inputs as ``study.preprocessing.X`` prepares them.
+
+        On X and y, prepared as the search's own data were, a fifth of them kept to stop by; without them on the
+        search's own. ``recipe`` is the search's by default, without the search's limit on time unless ``seconds`` says
+        one.
+        """
+        from nasbot.training.fitting import fit
+
+        limit = parse_seconds(seconds) if isinstance(seconds, str) else seconds
+        return fit(self.arch, self.dataset, X, y, recipe=recipe or self.recipe, seed=seed, seconds=limit)
+
+    def model(self) -> nn.Module:
+        """The network with the weights of the trial itself, as the search scored it; FileError where they are gone."""
+        from nasbot.training.fitting import with_weights
+
+        return with_weights(self.arch, self.dataset, self.files / WEIGHTS, self.number)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """What ``model()`` says of raw rows or images: numbers in their own units, or classes by name."""
+        from nasbot.training.fitting import outputs
+
+        prepared = self.dataset.preprocessing
+        return prepared.restored(outputs(self.model(), prepared.X(X)))
+
+
+class FoundStudy(StudyView):
+    """A search on data, for reading; the same call of ``nasbot.search`` goes on with it."""
+
+    def __init__(
+        self, storage: Storage, files: Path, searcher: Searcher | None = None, keep: Temporary | None = None
+    ) -> None:
+        super().__init__(storage, searcher)
+        self.files = files
+        self._keep = keep
+
+    @classmethod
+    def open(cls, where: str | Path) -> FoundStudy:
+        """The study of this name or file, that ``nasbot.search`` or ``nasbot run`` began."""
+        path = study_path(where)
+        files = files_of(path)
+        if path.exists() and not files.is_dir():  # a study that is not there is the storage's to report
+            raise FileError(f"{files}: no such folder; expected the data and weights of a search on data there")
+        return cls(SqliteStorage(path, read_only=True), files)
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data, as prepared and divided."""
+        from nasbot.data.dataset import Dataset
+
+        return Dataset.load(self.files / DATA)
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        """How raw rows become inputs, and outputs become answers."""
+        return self.dataset.preprocessing
+
+    @property
+    def context(self) -> Mapping[str, Json]:
+        """The data, recipe and time per trial that the study was begun with."""
+        stored = self.settings.get("context")
+        return stored if isinstance(stored, Mapping) else {}
+
+    @property
+    def best(self) -> FoundTrial | None:
+        """The best trial so far, None while none is completed."""
+        best = self.history.best
+        return None if best is None else self.found(best)
+
+    def recommend(self) -> FoundTrial | None:
+        """The trial whose network to train again: see ``StudyView.recommend``. ``best`` has the best weights."""
+        recommended = super().recommend()
+        return None if recommended is None else self.found(recommended)
+
+    def found(self, trial: Trial | int) -> FoundTrial:
+        """Any trial as one that can be drawn, trained again and used."""
+        known = self._known_trial(trial)
+        record = {entry.name: getattr(known, entry.name) for entry in fields(Trial)}
+        return FoundTrial(**record, files=self.files, recipe=str(self.context.get("recipe", "fast")), keep=self._keep)
+
+    def metrics(self) -> Mapping[str, Json]:
+        """What was measured of the best network, in people's units; raises StudyError while there is none."""
+        if self.history.best is None:
+            raise StudyError("no trial is completed yet, so there is nothing to measure")
+        return metrics_of(self.history.best)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write the study as one HTML page with plots and every network, and return where: beside it unless told."""
+        from nasbot.page.html import report_html, write_report
+        from nasbot.plots.snapshot import Snapshot
+
+        name = self.files.name.removesuffix(FILES)
+        if path is None and self._keep is not None:
+            raise OptionError("report: the study keeps nothing, so there is no place beside it; say where to write")
+        html = report_html(Snapshot.of(self, name=name), file=name)
+        return write_report(html, self.files.with_name(f"{name}-report.html") if path is None else path)
+
+    def export(
+        self,
+        path: str | Path,
+        *,
+        to: str | None = None,
+        retrain: bool = False,
+        seed: int = 0,
+        overwrite: bool = False,
+    ) -> tuple[Path, ...]:
+        """Write the best network for use elsewhere: as code, ONNX, safetensors or JSON; see ``nasbot.export``.
+
+        With the weights it was scored with; or with ``retrain`` the one that ``recommend`` names, trained anew without
+        the search's limit on time.
+        """
+        from nasbot.automl.taking import export_best
+
+        return export_best(self, path, to=to, retrain=retrain, seed=seed, overwrite=overwrite)
+
+    def summary(self) -> str:
+        """A few lines for people: the data, the trials, the best network and what was measured of it."""
+        from nasbot.automl.summary import summary_of
+
+        return summary_of(self)
+
+
+def metrics_of(trial: Trial) -> Mapping[str, Json]:
+    """What the objective noted about a completed trial beside its value."""
+    details = getattr(trial.outcome, "details", {})
+    metrics = details.get("metrics", {})
+    return metrics if isinstance(metrics, Mapping) else {}
+
+
+def files_of(path: Path) -> Path:
+    """The folder beside a study's file with its data and weights."""
+    return path.with_name(f"{path.name.removesuffix(path.suffix)}{FILES}")

@@ -1,0 +1,1 @@
+"""Following a study as it runs: functions of a trial, TensorBoard, MLflow."""

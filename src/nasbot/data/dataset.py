@@ -1,0 +1,386 @@
+"""Data as networks see them: three parts of numbers, how they were prepared, and a folder to share them from.
+
+``dataset_of`` takes what people have in hand, ``read_dataset`` what they have in files, ``named_dataset`` the sets that
+come with scikit-learn and those of the paper.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nasbot._rng import checked_seed
+from nasbot._typing import Json
+from nasbot.data.preprocessing import (
+    CategoryColumn,
+    ClassTarget,
+    DroppedColumn,
+    Images,
+    NumberColumn,
+    NumberTarget,
+    Preprocessing,
+    Table,
+    channels_first,
+)
+from nasbot.data.splitting import checked_indices, checked_shares, split_rows
+from nasbot.data.tables import array_of, check_column, frame_of, listed, table_of
+from nasbot.data.targets import checked_target, inferred_task, target_of
+from nasbot.errors import DataError, FileError, StorageError
+
+__all__ = [
+    "SPLIT",
+    "Dataset",
+    "Part",
+    "Preprocessing",
+    "dataset_of",
+    "named_dataset",
+    "read_dataset",
+]
+
+SPLIT = (0.6, 0.2, 0.2)
+FORMAT = 1
+PARTS = ("train", "valid", "test")
+MAX_BYTES = 8 * 2**30  # of prepared inputs
+CHANNELS = (1, 3, 4)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One share of the data, prepared: what networks see."""
+
+    X: np.ndarray  # float32, (n, features) or (n, channels, height, width)
+    y: np.ndarray  # float32 (n, outputs), standardised; or int64 (n,), classes by number
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Training, validation and test part, and how to prepare more of the same. ``test`` may be empty."""
+
+    kind: str  # of network: "mlp-reg", "mlp-class" or "cnn"
+    name: str
+    train: Part
+    valid: Part
+    test: Part
+    n_outputs: int  # numbers to predict, or classes
+    preprocessing: Preprocessing
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Of one row: (features,) or (channels, height, width)."""
+        return tuple(self.train.X.shape[1:])
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether classes are predicted."""
+        return self.preprocessing.is_classification
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of all content: equal for equal data, prepared and divided alike. The name does not count."""
+        digest = hashlib.sha256(json.dumps(self._description(), sort_keys=True).encode())
+        for part in (self.train, self.valid, self.test):
+            for array in (part.X, part.y):
+                digest.update(f"{array.dtype.str}{array.shape}".encode())
+                digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def summary(self) -> list[str]:
+        """What was understood of the data, for people to check: a few lines."""
+        sizes = ", ".join(f"{len(getattr(self, part)):,} {part}" for part in PARTS)
+        return [f"{self.name}: {sizes} rows", _inputs_line(self.preprocessing), _target_line(self)]
+
+    # -- in a folder ---------------------------------------------------------------------------------------------------
+
+    def save(self, folder: str | Path) -> None:
+        """Arrays and JSON in a folder, which is made; one that holds the same data already is left as it is.
+
+        Raises FileError where the folder holds other data or cannot be written.
+        """
+        place = Path(folder)
+        description = place / "dataset.json"
+        try:
+            if description.exists():
+                if Dataset.load(place).fingerprint == self.fingerprint:
+                    return
+                raise FileError(f"{place} holds another data set; expected an empty folder or the same data")
+            place.mkdir(parents=True, exist_ok=True)
+            for name in PARTS:
+                part: Part = getattr(self, name)
+                _save_array(place / f"{name}_X.npy", part.X)
+                _save_array(place / f"{name}_y.npy", part.y)
+            record = {"format": FORMAT, "name": self.name, "fingerprint": self.fingerprint, **self._description()}
+            # Last, and whole or not at all: what lacks it is no data set.
+            unfinished = place / f".dataset.json.{os.getpid()}"
+            unfinished.write_text(json.dumps(record, allow_nan=False), encoding="utf-8")
+            unfinished.replace(description)
+        except OSError as error:
+            if isinstance(error, FileError):
+                raise
+            raise FileError(f"cannot write the data to {place}: {error.strerror or error}") from None
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Dataset:
+        """What ``save`` wrote, as memory maps: several processes share the pages, and nothing is copied."""
+        place = Path(folder)
+        try:
+            record = json.loads((place / "dataset.json").read_text(encoding="utf-8"))
+        except OSError as error:
+            raise FileError(f"{place}: no data set there: {error.strerror or error}") from None
+        except ValueError as error:
+            raise StorageError(f"{place / 'dataset.json'}: not JSON: {str(error)[:120]}") from None
+        expected = {"format", "name", "fingerprint", "kind", "n_outputs", "preprocessing"}
+        if not isinstance(record, Mapping) or set(record) != expected or record["format"] != FORMAT:
+            raise StorageError(f"{place / 'dataset.json'}: not a data set of format {FORMAT}")
+        train, valid, test = (_loaded_part(place, name) for name in PARTS)
+        loaded = cls(
+            str(record["kind"]),
+            str(record["name"]),
+            train,
+            valid,
+            test,
+            n_outputs=int(record["n_outputs"]),
+            preprocessing=Preprocessing.from_dict(record["preprocessing"]),
+        )
+        if any(part.X.shape[1:] != loaded.preprocessing.inputs.shape for part in (train, valid, test)):
+            raise StorageError(f"{place}: arrays and description do not belong together")
+        loaded.__dict__["fingerprint"] = str(record["fingerprint"])  # cached: nothing is read to know it
+        return loaded
+
+    def _description(self) -> dict[str, Json]:
+        return {"kind": self.kind, "n_outputs": self.n_outputs, "preprocessing": self.preprocessing.to_dict()}
+
+
+# -- from what people have in hand -------------------------------------------------------------------------------------
+
+
+def dataset_of(
+    X: Any,
+    y: Any = None,
+    *,
+    task: str | None = None,
+    seed: int = 0,
+    split: Sequence[float] = SPLIT,
+    indices: Sequence[np.ndarray] | None = None,
+    drop: Sequence[str] = (),
+    channels_last: bool | None = None,
+    name: str = "data",
+) -> Dataset:
+    """Prepare arrays, data frames, tensors, lists or a torch dataset.
+
+    X is a table (rows, columns) or images (n, height, width[, channels]). y has a value for each row, or is the name of
+    a column of X. ``task`` is "regression" or "classification", inferred where None. Rows are divided by ``split``,
+    shuffled by ``seed``, each class alike; ``indices`` gives the three parts' row numbers instead. ``drop`` leaves
+    columns out. ``channels_last`` is needed where the shape of the images does not tell.
+
+    Raises DataError for data that cannot be learned from, OptionError for options that cannot be meant.
+    """
+    checked_seed(seed)
+    shares = checked_shares(split)
+    if y is None:
+        X, y = _from_torch(X)
+    raw, target, names = _inputs_and_target(X, y)
+    n = len(raw)
+    values = checked_target(target)
+    if len(values) != n:
+        raise DataError(f"target: expected one value for each of {n:,} rows, got {len(values):,}")
+    classified = (task or inferred_task(values)) == "classification" and values.ndim == 1
+    labels = np.unique(values.astype(str), return_inverse=True)[1] if classified else None
+    rows = split_rows(n, shares, seed=seed, classes=labels) if indices is None else checked_indices(indices, n)
+    what = target_of(target, rows[0], task=task, names=names)
+    inputs: Table | Images
+    if isinstance(raw, np.ndarray):
+        if isinstance(what, NumberTarget):
+            raise DataError(
+                "images: networks for images predict classes; to predict numbers from them, hand in a table: "
+                "X.reshape(len(X), -1)"
+            )
+        inputs = _images_of(raw, rows[0], channels_last=channels_last)
+    else:
+        inputs = table_of(raw, rows[0], drop=drop)
+    _check_size(n, inputs)
+    prepared = Preprocessing(inputs, what)
+    targets = what.prepared(values)
+    train, valid, test = (Part(inputs.prepared(_rows(raw, chosen)), targets[chosen]) for chosen in rows)
+    return Dataset(_kind(prepared), name, train, valid, test, what.n_outputs, prepared)
+
+
+def read_dataset(path: str | Path, target: str | None = None, **options: Any) -> Dataset:
+    """Prepare a file: CSV, Parquet, NPZ, or a folder of images with a folder for each class.
+
+    ``target`` names the column, or the array of an NPZ file ("y" if not given). Further options as of ``dataset_of``.
+    """
+    from nasbot.data.files import read  # pandas and pillow
+
+    X, y, name = read(Path(path), target)
+    return dataset_of(X, y, **{"name": name, **options})
+
+
+def named_dataset(name: str, *, folder: str | Path | None = None, **options: Any) -> Dataset:
+    """A set that comes with scikit-learn ("digits", "diabetes", …), or one of the paper's from its folder.
+
+    Further options as of ``dataset_of``.
+    """
+    from nasbot.data.named import load  # scikit-learn
+
+    X, y, given = load(name, folder)
+    return dataset_of(X, y, **{"name": name, **given, **options})
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+
+
+def _inputs_and_target(X: Any, y: Any) -> tuple[Any, Any, tuple[str, ...]]:
+    """Inputs as a frame or as an array of images, the target, and what it is called."""
+    if isinstance(y, str):
+        frame = frame_of(X)
+        check_column(y, list(frame.columns), "target")
+        return frame.drop(columns=[y]), frame[y], (y,)
+    names = _names(y)
+    if not hasattr(X, "columns"):  # not a data frame
+        array = array_of(X)
+        if array.ndim in (3, 4):
+            if array.dtype.kind not in "biuf":
+                raise DataError(f"images: expected numbers, got {array.dtype}")
+            return array, y, names
+        X = array
+    return frame_of(X), y, names
+
+
+def _names(y: Any) -> tuple[str, ...]:
+    if hasattr(y, "columns"):
+        return tuple(str(column) for column in y.columns)
+    label = getattr(y, "name", None)
+    return (str(label) if isinstance(label, str) else "y",)
+
+
+def _from_torch(X: Any) -> tuple[Any, Any]:
+    """Inputs and target of a torch dataset."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(X, torch.utils.data.Dataset):
+        raise DataError("target: nothing is said about what to predict; give y, or the name of its column")
+    if isinstance(X, torch.utils.data.TensorDataset):
+        if len(X.tensors) != 2:
+            raise DataError(f"torch dataset: expected two tensors, inputs and target, got {len(X.tensors)}")
+        inputs, target = X.tensors
+        return inputs, target
+    if not hasattr(X, "__len__"):
+        raise DataError("torch dataset: expected one of known length; collect its items first")
+    pairs = [X[i] for i in range(len(X))]
+    if not pairs or any(not isinstance(pair, tuple | list) or len(pair) != 2 for pair in pairs):
+        raise DataError("torch dataset: expected items (input, target)")
+    try:
+        return np.stack([np.asarray(x) for x, _ in pairs]), np.asarray([np.asarray(y).item() for _, y in pairs])
+    except (TypeError, ValueError) as error:
+        raise DataError(f"torch dataset: expected inputs of one shape, one target each: {str(error)[:120]}") from None
+
+
+def _images_of(images: np.ndarray, train: np.ndarray, *, channels_last: bool | None) -> Images:
+    last = _channels_last(images, channels_last)
+    first = channels_first(images, channels_last=last)
+    shape = first.shape[1:]
+    if shape[0] not in CHANNELS:
+        raise DataError(f"images: expected 1, 3 or 4 channels, got {shape[0]} in an array of shape {images.shape}")
+    if min(shape[1:]) < 4:
+        raise DataError(f"images: expected at least 4 x 4 pixels, got {shape[1]} x {shape[2]}")
+    if images.dtype.kind == "f" and not np.isfinite(images).all():
+        raise DataError("images: values that are not finite numbers; replace them first")
+    part = first[train]
+    centres = part.mean(axis=(0, 2, 3), dtype=np.float64)
+    scales = part.std(axis=(0, 2, 3), dtype=np.float64)
+    if not scales.any():
+        raise DataError("images: all pixels of the training images are alike; there is nothing to learn from")
+    scales = np.where(scales > 0, scales, 1.0)
+    return Images((shape[0], shape[1], shape[2]), last, tuple(map(float, centres)), tuple(map(float, scales)))
+
+
+def _channels_last(images: np.ndarray, said: bool | None) -> bool:
+    if images.ndim == 3:
+        return True
+    if said is not None:
+        return bool(said)
+    first, last = images.shape[1] in CHANNELS, images.shape[3] in CHANNELS
+    if first == last:
+        raise DataError(
+            f"images: the shape {images.shape} does not tell which axis holds the channels; "
+            "say channels_last=True or False"
+        )
+    return last
+
+
+def _rows(raw: Any, chosen: np.ndarray) -> Any:
+    return raw[chosen] if isinstance(raw, np.ndarray) else raw.iloc[chosen]
+
+
+def _kind(prepared: Preprocessing) -> str:
+    if isinstance(prepared.inputs, Images):
+        return "cnn"
+    return "mlp-class" if prepared.is_classification else "mlp-reg"
+
+
+def _check_size(n: int, inputs: Table | Images) -> None:
+    needed = 4 * n * int(np.prod(inputs.shape))
+    if needed > MAX_BYTES:
+        raise DataError(
+            f"{n:,} rows of {int(np.prod(inputs.shape)):,} inputs need {needed / 2**30:.1f} GiB of memory, more than "
+            f"{MAX_BYTES / 2**30:g}; take a sample of the rows, or smaller images"
+        )
+
+
+def _inputs_line(prepared: Preprocessing) -> str:
+    if isinstance(prepared.inputs, Images):
+        channels, height, width = prepared.inputs.shape
+        return f"inputs: images of {height} x {width}, {channels} channel{'s' * (channels != 1)}"
+    columns = prepared.inputs.columns
+    numbers = sum(isinstance(column, NumberColumn) for column in columns)
+    categories = sum(isinstance(column, CategoryColumn) for column in columns)
+    gaps = sum(not isinstance(column, DroppedColumn) and column.marks_gaps for column in columns)
+    dropped = [f"{column.name} ({column.reason})" for column in columns if isinstance(column, DroppedColumn)]
+    parts = [f"{n} {what}" for n, what in ((numbers, "of numbers"), (categories, "of categories")) if n]
+    line = f"inputs: {len(columns)} columns, {' and '.join(parts)}"
+    if gaps:
+        line += f", {gaps} with gaps"
+    if dropped:
+        line += f"; not used: {', '.join(dropped[:8])}{' …' * (len(dropped) > 8)}"
+    return line
+
+
+def _target_line(data: Dataset) -> str:
+    target = data.preprocessing.target
+    if isinstance(target, ClassTarget):
+        names = listed([str(value) for value in target.classes], most=6)
+        return f"target: {target.name}, {target.n_outputs} classes ({names}): classification"
+    what = "a number" if target.n_outputs == 1 else f"{target.n_outputs} numbers"
+    return f"target: {', '.join(target.names)}, {what}: regression"
+
+
+def _save_array(path: Path, array: np.ndarray) -> None:
+    with path.open("wb") as file:
+        np.save(file, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def _loaded_part(place: Path, name: str) -> Part:
+    arrays = []
+    for letter in "Xy":
+        path = place / f"{name}_{letter}.npy"
+        try:
+            arrays.append(np.load(path, mmap_mode="r", allow_pickle=False))
+        except OSError as error:
+            raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
+        except ValueError as error:
+            raise StorageError(f"{path}: not an array: {str(error)[:120]}") from None
+    X, y = arrays
+    if X.dtype != np.float32 or y.dtype not in (np.dtype(np.float32), np.dtype(np.int64)) or len(X) != len(y):
+        raise StorageError(f"{place}: the arrays of {name} do not belong together")
+    return Part(X, y)

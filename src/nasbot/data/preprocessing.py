@@ -1,0 +1,434 @@
+"""From people's values to what networks see, and back: frozen, strict JSON, made once from the training rows.
+
+Numbers are standardised and their gaps filled with the median, with a column that says where a gap was; categories
+become one column each; images are standardised per channel; a number to predict is standardised, a class becomes its
+index. Nothing here is pickled, and reading a description never runs code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from nasbot._typing import Json
+from nasbot.errors import CodecError, DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VERSION = 1
+Class: TypeAlias = "str | bool | int | float"
+
+
+@dataclass(frozen=True)
+class NumberColumn:
+    """One column of numbers: (value - centre) / scale; gaps become ``fill``, and may be marked."""
+
+    name: str
+    fill: float
+    centre: float
+    scale: float
+    marks_gaps: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many inputs of the network it takes."""
+        return 1 + self.marks_gaps
+
+
+@dataclass(frozen=True)
+class CategoryColumn:
+    """One column of categories: an input for each value seen in training rows, all 0 for any other and for gaps."""
+
+    name: str
+    values: tuple[str, ...]
+    marks_gaps: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many inputs of the network it takes."""
+        return len(self.values) + self.marks_gaps
+
+
+@dataclass(frozen=True)
+class DroppedColumn:
+    """A column that says nothing (constant in the training rows), or that was left out by wish."""
+
+    name: str
+    reason: str
+
+    @property
+    def width(self) -> int:
+        """It takes no input of the network."""
+        return 0
+
+
+Column: TypeAlias = NumberColumn | CategoryColumn | DroppedColumn
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns in the order of the raw table."""
+
+    columns: tuple[Column, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of one row as a network sees it."""
+        return (sum(column.width for column in self.columns),)
+
+    def prepared(self, raw: Any) -> np.ndarray:
+        """The rows as float32. A data frame is read by column name, an array by position.
+
+        Raises DataError where a column is missing or holds what it did not hold in the training rows.
+        """
+        from nasbot.data.tables import frame_of  # pandas, which trials do not need
+
+        names = [column.name for column in self.columns]
+        frame = frame_of(raw, names=names)
+        prepared = np.zeros((len(frame), *self.shape), dtype=np.float32)
+        at = 0
+        for i, column in enumerate(self.columns):
+            if column.width:
+                _fill(prepared[:, at : at + column.width], column, frame.iloc[:, i])
+                at += column.width
+        return prepared
+
+    def to_dict(self) -> dict[str, Json]:
+        """As JSON."""
+        return {"form": "table", "columns": [_column_record(column) for column in self.columns]}
+
+
+@dataclass(frozen=True)
+class Images:
+    """Images of one size; ``channels_last`` says how the raw arrays lie, networks see (channels, height, width)."""
+
+    shape: tuple[int, int, int]
+    channels_last: bool
+    centres: tuple[float, ...]
+    scales: tuple[float, ...]
+
+    def prepared(self, raw: Any) -> np.ndarray:
+        """The images as float32, standardised per channel; raises DataError for another size."""
+        images = channels_first(np.asarray(raw), channels_last=self.channels_last)
+        if images.shape[1:] != self.shape:
+            raise DataError(f"images: expected {_size(self.shape)}, got {_size(images.shape[1:])}")
+        prepared = np.array(images, dtype=np.float32)
+        prepared -= np.asarray(self.centres, dtype=np.float32)[:, None, None]
+        prepared /= np.asarray(self.scales, dtype=np.float32)[:, None, None]
+        return prepared
+
+    def to_dict(self) -> dict[str, Json]:
+        """As JSON."""
+        return {
+            "form": "images",
+            "shape": list(self.shape),
+            "channels_last": self.channels_last,
+            "centres": list(self.centres),
+            "scales": list(self.scales),
+        }
+
+
+@dataclass(frozen=True)
+class NumberTarget:
+    """One or several numbers to predict, standardised."""
+
+    names: tuple[str, ...]
+    centres: tuple[float, ...]
+    scales: tuple[float, ...]
+
+    @property
+    def n_outputs(self) -> int:
+        """How many numbers."""
+        return len(self.names)
+
+    def prepared(self, raw: Any) -> np.ndarray:
+        """float32 (n, outputs), standardised."""
+        values = np.asarray(raw, dtype=np.float64)
+        values = values.reshape(len(values), -1)
+        if values.shape[1] != self.n_outputs:
+            raise DataError(f"target: expected {self.n_outputs} columns, got {values.shape[1]}")
+        standardised = (values - np.asarray(self.centres)) / np.asarray(self.scales)
+        return np.asarray(standardised, dtype=np.float32)
+
+    def restored(self, outputs: np.ndarray) -> np.ndarray:
+        """A network's outputs in people's units: (n,) for one number, (n, outputs) for several."""
+        values: np.ndarray = np.asarray(outputs, dtype=np.float64) * np.asarray(self.scales) + np.asarray(self.centres)
+        return values[:, 0] if self.n_outputs == 1 else values
+
+    def to_dict(self) -> dict[str, Json]:
+        """As JSON."""
+        return {
+            "form": "number",
+            "names": list(self.names),
+            "centres": list(self.centres),
+            "scales": list(self.scales),
+        }
+
+
+@dataclass(frozen=True)
+class ClassTarget:
+    """A class to predict, by its index in ``classes``."""
+
+    name: str
+    classes: tuple[Class, ...]
+
+    @property
+    def n_outputs(self) -> int:
+        """How many classes."""
+        return len(self.classes)
+
+    def prepared(self, raw: Any) -> np.ndarray:
+        """int64 (n,); raises DataError for a class not seen before."""
+        index = {_class_key(value): i for i, value in enumerate(self.classes)}
+        given = np.asarray(raw, dtype=object).reshape(len(raw), -1)[:, 0]
+        kinds = {type(value) for value in self.classes}
+        as_text = kinds == {str}
+        codes = np.empty(len(given), dtype=np.int64)
+        for i, value in enumerate(given):
+            known = index.get(_class_key(str(value) if as_text else value))
+            if known is None:
+                raise DataError(f"target {self.name!r}: class {str(value)[:40]!r} was not among those trained on")
+            codes[i] = known
+        return codes
+
+    def restored(self, outputs: np.ndarray) -> np.ndarray:
+        """The most probable class of each row of (log-)probabilities, as people call it."""
+        best: np.ndarray = np.asarray(self.classes)[np.asarray(outputs).argmax(axis=1)]
+        return best
+
+    def to_dict(self) -> dict[str, Json]:
+        """As JSON."""
+        return {"form": "class", "name": self.name, "classes": list(self.classes)}
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """Both directions: raw inputs to X, raw target to y, a network's outputs to what people asked for."""
+
+    inputs: Table | Images
+    target: NumberTarget | ClassTarget
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether a class is predicted."""
+        return isinstance(self.target, ClassTarget)
+
+    @property
+    def classes(self) -> tuple[Class, ...]:
+        """The classes in the order of the network's outputs; none for numbers."""
+        return self.target.classes if isinstance(self.target, ClassTarget) else ()
+
+    @property
+    def target_name(self) -> str:
+        """What is predicted."""
+        return self.target.name if isinstance(self.target, ClassTarget) else ", ".join(self.target.names)
+
+    def X(self, raw: Any) -> np.ndarray:
+        """Raw rows or images as networks see them, float32."""
+        return self.inputs.prepared(raw)
+
+    def y(self, raw: Any) -> np.ndarray:
+        """A raw target as networks are trained on it."""
+        return self.target.prepared(raw)
+
+    def restored(self, outputs: np.ndarray) -> np.ndarray:
+        """A network's outputs, (n, n_outputs), in people's units or as class names."""
+        return self.target.restored(outputs)
+
+    def to_dict(self) -> dict[str, Json]:
+        """As JSON; ``from_dict`` gives an equal value."""
+        return {"version": VERSION, "inputs": self.inputs.to_dict(), "target": self.target.to_dict()}
+
+    @classmethod
+    def from_dict(cls, record: object) -> Preprocessing:
+        """What ``to_dict`` wrote; raises CodecError, naming the place, for anything else."""
+        fields = _fields(record, "preprocessing", ("version", "inputs", "target"))
+        if fields["version"] != VERSION:
+            raise CodecError(f"preprocessing: expected version {VERSION}, got {str(fields['version'])[:40]!r}")
+        return cls(_inputs(fields["inputs"]), _target(fields["target"]))
+
+
+# -- columns -----------------------------------------------------------------------------------------------------------
+
+
+def _fill(out: np.ndarray, column: NumberColumn | CategoryColumn | DroppedColumn, series: pd.Series[Any]) -> None:
+    from nasbot.data.tables import categories_of, numbers_of
+
+    if isinstance(column, NumberColumn):
+        values = numbers_of(series)
+        gaps = np.isnan(values)
+        out[:, 0] = (np.where(gaps, column.fill, values) - column.centre) / column.scale
+    elif isinstance(column, CategoryColumn):
+        categories = categories_of(series)
+        gaps = np.array([value is None for value in categories], dtype=bool)
+        index = {value: i for i, value in enumerate(column.values)}
+        codes = np.array([-1 if value is None else index.get(value, -1) for value in categories], dtype=np.int64)
+        known = np.flatnonzero(codes >= 0)
+        out[known, codes[known]] = 1.0
+    else:
+        return
+    if column.marks_gaps:
+        out[:, -1] = gaps
+
+
+def channels_first(images: np.ndarray, *, channels_last: bool) -> np.ndarray:
+    """A view of raw images as (n, channels, height, width); grey ones may lack the axis of channels."""
+    if images.ndim == 3:
+        return images[:, None]
+    if images.ndim != 4:
+        raise DataError(f"images: expected 3 or 4 axes (n, height, width, channels), got {images.ndim}")
+    return np.moveaxis(images, -1, 1) if channels_last else images
+
+
+def _size(shape: Sequence[int]) -> str:
+    return f"{shape[0]} channel{'s' * (shape[0] != 1)} of {' x '.join(str(side) for side in shape[1:])}"
+
+
+def _class_key(value: Any) -> tuple[str, Any]:
+    """True, 1, 1.0 and "1": the numbers are one class, the text and the truth value are others."""
+    if isinstance(value, bool | np.bool_):
+        return "bool", bool(value)
+    if isinstance(value, int | float | np.integer | np.floating):
+        return "number", float(value)
+    return "text", str(value)
+
+
+# -- reading JSON ------------------------------------------------------------------------------------------------------
+
+
+def _column_record(column: Column) -> dict[str, Json]:
+    if isinstance(column, NumberColumn):
+        return {
+            "form": "number",
+            "name": column.name,
+            "fill": column.fill,
+            "centre": column.centre,
+            "scale": column.scale,
+            "marks_gaps": column.marks_gaps,
+        }
+    if isinstance(column, CategoryColumn):
+        return {
+            "form": "category",
+            "name": column.name,
+            "values": list(column.values),
+            "marks_gaps": column.marks_gaps,
+        }
+    return {"form": "dropped", "name": column.name, "reason": column.reason}
+
+
+def _inputs(record: object) -> Table | Images:
+    form = _form(record, "inputs", ("table", "images"))
+    if form == "table":
+        fields = _fields(record, "inputs", ("form", "columns"))
+        return Table(tuple(_column(item, f"column {i}") for i, item in enumerate(_list(fields["columns"], "columns"))))
+    fields = _fields(record, "inputs", ("form", "shape", "channels_last", "centres", "scales"))
+    shape = tuple(_whole(side, "shape") for side in _list(fields["shape"], "shape"))
+    if len(shape) != 3:
+        raise CodecError(f"shape: expected 3 numbers, got {len(shape)}")
+    centres, scales = _numbers(fields["centres"], "centres"), _scales(fields["scales"])
+    if not len(centres) == len(scales) == shape[0]:
+        raise CodecError(f"centres and scales: expected one for each of {shape[0]} channels")
+    return Images((shape[0], shape[1], shape[2]), _truth(fields["channels_last"], "channels_last"), centres, scales)
+
+
+def _column(record: object, where: str) -> Column:
+    form = _form(record, where, ("number", "category", "dropped"))
+    if form == "number":
+        fields = _fields(record, where, ("form", "name", "fill", "centre", "scale", "marks_gaps"))
+        return NumberColumn(
+            _text(fields["name"], where),
+            _number(fields["fill"], where),
+            _number(fields["centre"], where),
+            _scales([fields["scale"]])[0],
+            _truth(fields["marks_gaps"], where),
+        )
+    if form == "category":
+        fields = _fields(record, where, ("form", "name", "values", "marks_gaps"))
+        values = tuple(_text(value, where) for value in _list(fields["values"], where))
+        return CategoryColumn(_text(fields["name"], where), values, _truth(fields["marks_gaps"], where))
+    fields = _fields(record, where, ("form", "name", "reason"))
+    return DroppedColumn(_text(fields["name"], where), _text(fields["reason"], where))
+
+
+def _target(record: object) -> NumberTarget | ClassTarget:
+    if _form(record, "target", ("number", "class")) == "number":
+        fields = _fields(record, "target", ("form", "names", "centres", "scales"))
+        names = tuple(_text(name, "names") for name in _list(fields["names"], "names"))
+        centres, scales = _numbers(fields["centres"], "centres"), _scales(fields["scales"])
+        if not names or not len(names) == len(centres) == len(scales):
+            raise CodecError("target: expected as many centres and scales as names, and at least one")
+        return NumberTarget(names, centres, scales)
+    fields = _fields(record, "target", ("form", "name", "classes"))
+    classes = tuple(_class(value) for value in _list(fields["classes"], "classes"))
+    if len(classes) < 2 or len({_class_key(value) for value in classes}) != len(classes):
+        raise CodecError("target: expected at least 2 classes, all different")
+    return ClassTarget(_text(fields["name"], "target"), classes)
+
+
+def _fields(record: object, where: str, names: Sequence[str]) -> Mapping[str, object]:
+    if not isinstance(record, Mapping) or set(record) != set(names):
+        raise CodecError(f"{where}: expected an object with {', '.join(names)}, got {_shown(record)}")
+    return record
+
+
+def _form(record: object, where: str, forms: Sequence[str]) -> str:
+    form = record.get("form") if isinstance(record, Mapping) else None
+    if not isinstance(form, str) or form not in forms:
+        raise CodecError(f"{where}: expected a form among {', '.join(forms)}, got {_shown(form)}")
+    return form
+
+
+def _list(value: object, where: str) -> Sequence[object]:
+    if not isinstance(value, list | tuple):
+        raise CodecError(f"{where}: expected a list, got {_shown(value)}")
+    return value
+
+
+def _text(value: object, where: str) -> str:
+    if not isinstance(value, str):
+        raise CodecError(f"{where}: expected text, got {_shown(value)}")
+    return value
+
+
+def _truth(value: object, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise CodecError(f"{where}: expected true or false, got {_shown(value)}")
+    return value
+
+
+def _number(value: object, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise CodecError(f"{where}: expected a finite number, got {_shown(value)}")
+    return float(value)
+
+
+def _whole(value: object, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise CodecError(f"{where}: expected a whole number >= 1, got {_shown(value)}")
+    return value
+
+
+def _numbers(value: object, where: str) -> tuple[float, ...]:
+    return tuple(_number(item, where) for item in _list(value, where))
+
+
+def _scales(value: object) -> tuple[float, ...]:
+    scales = _numbers(value, "scale")
+    if any(scale <= 0 for scale in scales):
+        raise CodecError("scale: expected numbers above 0")
+    return scales
+
+
+def _class(value: object) -> Class:
+    if isinstance(value, str | bool | int):
+        return value
+    return _number(value, "classes")
+
+
+def _shown(value: object) -> str:
+    return repr(value)[:60]

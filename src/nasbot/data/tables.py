@@ -1,0 +1,228 @@
+"""People's tables: whatever holds rows and columns becomes a data frame, and each column says what it is."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nasbot.data.preprocessing import CategoryColumn, Column, DroppedColumn, NumberColumn, Table
+from nasbot.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_INPUTS = 20_000  # of a network, after categories became columns of their own; a wider first layer is no search
+MAX_CATEGORIES = 50  # the most frequent ones of a column; the rest share "none of these"
+FEW_CATEGORIES = 20  # which are categories even if most rows have one of their own
+_DATE = re.compile(r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T\s]+\d{1,2}:\d{2}.*)?\s*$")
+_LOOKED_AT = 200  # values, to tell dates from categories
+
+
+def frame_of(raw: Any, *, names: Sequence[str] | None = None) -> pd.DataFrame:
+    """Rows and columns as a data frame: from a frame, a numpy array, a tensor, or lists.
+
+    With ``names`` the frame has exactly these columns in this order: a given frame by name, anything else by position.
+    """
+    import pandas as pd
+
+    if isinstance(raw, pd.Series):
+        raw = raw.to_frame()
+    if isinstance(raw, pd.DataFrame):
+        frame = raw.set_axis([str(name) for name in raw.columns], axis=1)
+        return frame if names is None else _chosen(frame, names)
+    array = array_of(raw)
+    if array.ndim == 1:
+        raise DataError(
+            f"inputs: expected a table of rows and columns, got one row of {len(array)} values; "
+            "X.reshape(-1, 1) makes it one column"
+        )
+    if array.ndim != 2:
+        raise DataError(f"inputs: expected a table of rows and columns, got an array of {array.ndim} axes")
+    if names is not None and array.shape[1] != len(names):
+        raise DataError(f"inputs: expected {len(names)} columns, got {array.shape[1]}")
+    if array.shape[1] > MAX_INPUTS:
+        raise DataError(_too_wide(array.shape[1]))
+    labels = [f"x{i}" for i in range(array.shape[1])] if names is None else list(names)
+    return pd.DataFrame(array, columns=labels)
+
+
+def array_of(raw: Any) -> np.ndarray:
+    """An array of numbers or objects from an array, a tensor or lists; raises DataError for anything else."""
+    torch = sys.modules.get("torch")  # a tensor in somebody's hands means that it is imported
+    if torch is not None and isinstance(raw, torch.Tensor):
+        raw = raw.detach().cpu().numpy()
+    if hasattr(raw, "toarray"):
+        raise DataError("inputs: a sparse matrix; expected a dense array, which X.toarray() makes")
+    if not isinstance(raw, np.ndarray | list | tuple) and not hasattr(raw, "__array__"):
+        raise DataError(f"expected an array, a data frame or a tensor, got {type(raw).__name__}")
+    try:
+        array = np.asarray(raw)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"expected rows of one length: {str(error)[:120]}") from None
+    if array.dtype.kind not in "biufOUST" + "M":
+        raise DataError(f"expected numbers or text, got an array of {array.dtype}")
+    return array
+
+
+def table_of(frame: pd.DataFrame, train: np.ndarray, *, drop: Sequence[str] = ()) -> Table:
+    """What each column is, scales and categories from the rows ``train``.
+
+    Raises DataError, naming the column, for dates, free text, columns without values and values that are not finite.
+    """
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) != len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise DataError(f"two columns are called {twice!r}; each needs a name of its own")
+    for name in drop:
+        check_column(name, names, "drop")
+    columns: list[Column] = []
+    for i, name in enumerate(names):
+        if name in drop:
+            columns.append(DroppedColumn(name, "left out"))
+        else:
+            columns.append(_column(name, frame.iloc[:, i], train))
+    table = Table(tuple(columns))
+    if table.shape[0] == 0:
+        raise DataError(f"inputs: none of the {len(names)} columns varies, so there is nothing to learn from")
+    if table.shape[0] > MAX_INPUTS:
+        raise DataError(_too_wide(table.shape[0]))
+    return table
+
+
+def numbers_of(series: pd.Series[Any]) -> np.ndarray:
+    """The values as float64, gaps as NaN; raises DataError for text and for infinite values."""
+    import pandas as pd
+
+    try:
+        values = pd.to_numeric(series).to_numpy(dtype=np.float64, na_value=np.nan)
+    except (ValueError, TypeError):
+        bad = next((v for v in series.dropna() if not _is_number(v)), "?")
+        raise DataError(f"column {series.name!r}: expected numbers, got {str(bad)[:40]!r}") from None
+    if np.isinf(values).any():
+        raise DataError(f"column {series.name!r} has infinite values; replace them, or leave them empty as missing")
+    return values
+
+
+def categories_of(series: pd.Series[Any]) -> list[str | None]:
+    """The values as text, gaps as None."""
+    missing = series.isna().to_numpy()
+    return [None if gap else str(value) for gap, value in zip(missing, series.tolist(), strict=True)]
+
+
+def check_column(name: str, names: Sequence[str], what: str) -> None:
+    """Raises DataError with what is nearest where there is no such column."""
+    if name in names:
+        return
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise DataError(f"{what}: there is no column {name[:60]!r}{hint} The columns are {listed(names)}")
+
+
+def listed(names: Sequence[str], *, most: int = 12) -> str:
+    """Some names in a sentence."""
+    shown = ", ".join(repr(name[:40]) for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def is_date(series: pd.Series[Any]) -> bool:
+    """Whether the column holds dates, or text that looks like them."""
+    import pandas as pd
+
+    if isinstance(series.dtype, pd.PeriodDtype) or series.dtype.kind in "mM":
+        return True
+    if series.dtype.kind not in "OUS":
+        return False
+    values = series.dropna().head(_LOOKED_AT)
+    looks = [hasattr(v, "isoformat") or (isinstance(v, str) and _DATE.match(v) is not None) for v in values]
+    return bool(looks) and sum(looks) >= 0.9 * len(looks)
+
+
+def date_advice(name: str) -> str:
+    """What to do about a column of dates."""
+    return (
+        f"column {name!r} holds dates, which networks cannot read; turn it into numbers that matter "
+        f"(days since a day, month, hour of the day) or leave it out (drop {name!r})"
+    )
+
+
+# -- inside ------------------------------------------------------------------------------------------------------------
+
+
+def _chosen(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    for name in names:
+        check_column(name, list(frame.columns), "inputs")
+    return frame[list(names)]
+
+
+def _column(name: str, series: pd.Series[Any], train: np.ndarray) -> Column:
+    import pandas as pd
+
+    if series.isna().all():
+        raise DataError(f"column {name!r} has no values at all; leave it out (drop {name!r})")
+    if is_date(series):
+        raise DataError(date_advice(name))
+    if isinstance(series.dtype, pd.CategoricalDtype):  # said outright, whatever the values look like
+        return _category_column(name, categories_of(series), train)
+    if series.dtype.kind in "biuf":
+        return _number_column(name, numbers_of(series)[train])
+    if series.dtype.kind == "c":
+        raise DataError(f"column {name!r} holds complex numbers; expected real numbers or categories")
+    plain = next((v for v in series.dropna() if not isinstance(v, str | bool | int | float | np.generic)), None)
+    if plain is not None and not _is_number(plain):
+        raise DataError(f"column {name!r} holds {type(plain).__name__} values; expected numbers or text")
+    if all(_is_number(value) for value in series.dropna()):  # numbers kept as text, whole or with gaps
+        return _number_column(name, numbers_of(series)[train])
+    return _category_column(name, categories_of(series), train)
+
+
+def _number_column(name: str, values: np.ndarray) -> Column:
+    known = values[~np.isnan(values)]
+    if not len(known) or known.min() == known.max():
+        constant_with_gaps = 0 < len(known) < len(values)
+        if not constant_with_gaps:
+            return DroppedColumn(name, "constant")
+    fill = float(np.median(known))
+    filled = np.where(np.isnan(values), fill, values)
+    scale = float(filled.std())
+    return NumberColumn(
+        name, fill, float(filled.mean()), scale if scale > 0 else 1.0, marks_gaps=len(known) < len(values)
+    )
+
+
+def _category_column(name: str, values: Sequence[str | None], train: np.ndarray) -> Column:
+    rows = [values[i] for i in train]
+    known = [value for value in rows if value is not None]
+    counts: dict[str, int] = {}
+    for value in known:
+        counts[value] = counts.get(value, 0) + 1
+    if len(counts) > FEW_CATEGORIES and len(counts) > 0.5 * len(known):
+        example = next(iter(counts))
+        raise DataError(
+            f"column {name!r} is text with {len(counts):,} different values in {len(known):,} training rows "
+            f"(such as {example[:40]!r}); leave it out (drop {name!r}), or make it numbers or categories"
+        )
+    gaps = len(known) < len(rows)
+    if len(counts) + gaps < 2:
+        return DroppedColumn(name, "constant")
+    frequent = sorted(counts, key=lambda value: (-counts[value], value))[:MAX_CATEGORIES]
+    return CategoryColumn(name, tuple(sorted(frequent)), marks_gaps=gaps)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _too_wide(n: int) -> str:
+    return (
+        f"{n:,} inputs are more than the {MAX_INPUTS:,} that a search is fit for; choose columns, or reduce them first "
+        "(principal components, say)"
+    )

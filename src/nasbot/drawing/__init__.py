@@ -1,0 +1,1 @@
+"""Drawing networks: layout as numbers, then SVG or PNG."""

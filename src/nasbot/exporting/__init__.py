@@ -1,0 +1,1 @@
+"""Taking a trained network away: code, ONNX, safetensors, JSON. (``nasbot.export`` is the function.)"""

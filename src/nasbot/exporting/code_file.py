@@ -1,0 +1,320 @@
+"""A trained network as one Python file that imports only torch, layer by layer, with its weights beside it.
+
+The weights are a safetensors file, in which the tensors lie in the order of their names: the file of code reads it
+without the package of that name. What was done to the data is in the code as plain numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from nasbot.data.preprocessing import (
+    CategoryColumn,
+    DroppedColumn,
+    Images,
+    NumberColumn,
+    NumberTarget,
+    Preprocessing,
+    Table,
+)
+from nasbot.exporting.lowering import INPUT, Step, lowered
+from nasbot.training.module import Network
+
+WIDTH = 120
+FUNCTIONAL = "torch.nn.functional"
+ACTIVATIONS = {
+    "": "{0}",
+    "relu": "torch.relu({0})",
+    "crelu": "torch.relu(torch.cat([{0}, -{0}], dim=1))",
+    "leaky-relu": FUNCTIONAL + ".leaky_relu({0}, 0.01)",
+    "softplus": FUNCTIONAL + ".softplus({0})",
+    "elu": FUNCTIONAL + ".elu({0})",
+    "logistic": "torch.sigmoid({0})",
+    "tanh": "torch.tanh({0})",
+}
+OPERATIONS = {
+    "max_pool": FUNCTIONAL + ".max_pool2d({0}, {size}, ceil_mode=True)",
+    "avg_pool": FUNCTIONAL + ".avg_pool2d({0}, {size}, ceil_mode=True)",
+    "pixel_mean": "{0}.mean(dim=(2, 3))",
+    "cat": "torch.cat([{all}], dim=1)",
+    "add": "{0} + {1}",
+    "pad": FUNCTIONAL + ".pad({0}, (0, 0, 0, 0, 0, {size}))",
+    "cut": "{0}[:, :{size}]",
+    "log_softmax": "torch.log_softmax({0}, dim=1)",
+    "mean": "torch.stack([{all}]).mean(dim=0)",
+    "log_mean_exp": "(torch.logsumexp(torch.stack([{all}]), dim=0) - {log_count})",
+}
+
+HEAD = '''"""{title}
+
+It needs torch and the weights beside it, {weights}, and nothing else:
+
+    network = load()
+{usage}
+
+{shape}
+"""
+
+import torch
+'''
+
+LOAD = '''
+
+def load(path=__file__.removesuffix(".py") + ".weights.safetensors"):
+    """The trained network. The file begins with the length of its header, and has its tensors in the order of names."""
+    network = Network()
+    state = {name: tensor for name, tensor in network.state_dict().items() if tensor.is_floating_point()}
+    names = sorted(state)
+    with open(path, "rb") as file:
+        file.seek(8 + int.from_bytes(file.read(8), "little"))
+        numbers = torch.frombuffer(bytearray(file.read()), dtype=torch.float32)
+    tensors = numbers.split([state[name].numel() for name in names])
+    weights = {name: tensor.view_as(state[name]) for name, tensor in zip(names, tensors)}
+    network.load_state_dict(network.state_dict() | weights)
+    return network.eval()
+'''
+
+PREPARE_IMAGES = '''
+
+def prepare(images):
+    """Images as they were given to nasbot, {layout}, as the network sees them."""
+    images = torch.asarray(images, copy=True).to(torch.float32)
+    if images.ndim == 3:
+        images = images[:, None]
+{move}    return (images - torch.tensor(CENTRES)[:, None, None]) / torch.tensor(SCALES)[:, None, None]
+'''
+
+PREPARE_NUMBERS = '''
+
+def prepare(rows):
+    """A table of numbers with the {n} columns of COLUMNS, gaps as nan, as the network sees it."""
+    values = torch.asarray(rows, dtype=torch.float64, copy=True)
+    inputs = []
+    for column, (name, fill, centre, scale, marks_gaps) in enumerate(COLUMNS):
+        gaps = values[:, column].isnan()
+        if scale is not None:  # None: a column that the network does not look at
+            inputs.append((torch.where(gaps, fill, values[:, column]) - centre) / scale)
+        if marks_gaps:
+            inputs.append(gaps.to(torch.float64))
+    return torch.stack(inputs, dim=1).to(torch.float32)
+'''
+
+PREPARE_MIXED = '''
+
+def prepare(rows):
+    """Rows as dictionaries by column name, gaps as None or nan, as the network sees them."""
+    inputs = []
+    for row in rows:
+        numbers = []
+        for name, values, fill, centre, scale, marks_gaps in COLUMNS:
+            value = row[name]
+            gap = value is None or value != value
+            if values is None:
+                numbers.append(((fill if gap else float(value)) - centre) / scale)
+            else:
+                numbers += [float(not gap and str(value) == known) for known in values]
+            if marks_gaps:
+                numbers.append(float(gap))
+        inputs.append(numbers)
+    return torch.tensor(inputs, dtype=torch.float64).to(torch.float32)
+'''
+
+PREDICT_NUMBERS = '''
+
+def predict(network, {what}):
+    """{names} for each row, in the units of the data."""
+    with torch.no_grad():
+        outputs = network(prepare({what}))
+    return outputs.to(torch.float64) * torch.tensor(TARGET_SCALES) + torch.tensor(TARGET_CENTRES)
+'''
+
+PREDICT_CLASSES = '''
+
+def probabilities(network, {what}):
+    """One row of probabilities for each of {what}, in the order of CLASSES."""
+    with torch.no_grad():
+        return network(prepare({what})).exp()
+
+
+def predict(network, {what}):
+    """The most likely class of each of {what}."""
+    return [CLASSES[i] for i in probabilities(network, {what}).argmax(dim=1).tolist()]
+'''
+
+
+def code_of(network: Network, preprocessing: Preprocessing | None, *, title: str, weights: str) -> str:
+    """The text of the Python file; ``weights`` is the name of the file that stands beside it."""
+    steps = lowered(network)
+    what = "rows" if preprocessing is None or isinstance(preprocessing.inputs, Table) else "images"
+    usage = "    outputs = network(x)" if preprocessing is None else f"    predict(network, {what})"
+    shape = "x has the shape (n, " + ", ".join(map(str, network.input_shape)) + ")"
+    shape += ", already prepared." if preprocessing is None else ": that is what prepare gives and the network takes."
+    parts = [HEAD.format(title=_docstring(title), weights=_docstring(weights), usage=usage, shape=shape)]
+    if preprocessing is not None:
+        parts.append(_constants(preprocessing))
+    parts.append(_module(network, steps))
+    parts.append(LOAD)
+    if preprocessing is not None:
+        parts += [_prepare(preprocessing), _predict(preprocessing, what)]
+    return "".join(parts)
+
+
+def renamed_weights(network: Network) -> dict[str, Tensor]:
+    """The network's floating-point state under the names that the code has for its parts."""
+    attributes = {step.part: step.attribute for step in lowered(network) if step.part}
+    state = {}
+    for name, tensor in network.state_dict().items():
+        part, _, own = name.rpartition(".")
+        if tensor.is_floating_point():
+            state[f"{attributes[part]}.{own}"] = tensor.detach().to(torch.float32).contiguous()
+    return state
+
+
+# -- the class ---------------------------------------------------------------------------------------------------------
+
+
+def _module(network: Network, steps: list[Step]) -> str:
+    lines = ["", "", "class Network(torch.nn.Module):", '    """' + _summary(network) + '"""', ""]
+    lines += ["    def __init__(self):", "        super().__init__()"]
+    lines += [
+        f"        self.{step.attribute} = {_constructor(step.module)}" for step in steps if step.module is not None
+    ]
+    lines += ["", f"    def forward(self, {INPUT}):"]
+    arch, layer = network.arch, 0
+    inlined: dict[str, str] = {}
+    for step, is_inlined in zip(steps, _inlined(steps), strict=True):
+        if step.layer != layer:
+            layer = step.layer
+            parents = ", ".join(map(str, arch.parents[layer]))
+            lines.append(f"        # {layer}: {arch.layers[layer]} <- {parents}")
+        expression = _expression(step, [inlined.get(taken, taken) for taken in step.inputs])
+        if is_inlined:
+            inlined[step.value] = expression
+        else:
+            lines += _wrapped(f"        {step.value} = {expression}")
+    lines.append(f"        return {steps[-1].value}")
+    return "\n".join(lines) + "\n"
+
+
+def _summary(network: Network) -> str:
+    gives = "the logarithms of class probabilities" if network.classifies else "standardised numbers"
+    return f"{len(network.arch.layers)} layers; gives {gives}, (n, {network.n_outputs})."
+
+
+def _constructor(module: nn.Module) -> str:
+    if isinstance(module, nn.Linear):
+        return f"torch.nn.Linear({module.in_features}, {module.out_features})"
+    if isinstance(module, nn.Conv2d):
+        options = f", bias={module.bias is not None}" if module.bias is None else ""
+        size, stride, padding = module.kernel_size[0], module.stride[0], module.padding[0]
+        shape = f"{module.in_channels}, {module.out_channels}, {size}, stride={stride}, padding={padding}"
+        return f"torch.nn.Conv2d({shape}{options})"
+    return f"torch.nn.{type(module).__name__}({module.num_features})"
+
+
+def _inlined(steps: list[Step]) -> list[bool]:
+    """Which steps stand inside the line of the one that takes their value, where that is of the same layer.
+
+    Shortcuts of residual layers have a line of their own, and so has what is taken twice.
+    """
+    takers: dict[str, list[Step]] = {}
+    for step in steps:
+        for taken in step.inputs:
+            takers.setdefault(taken, []).append(step)
+    found = []
+    for step in steps:
+        taken_by = takers.get(step.value, [])
+        stands_inside = len(taken_by) == 1 and taken_by[0].layer == step.layer and taken_by[0].activation != "crelu"
+        found.append(stands_inside and not (taken_by[0].op == "add" and taken_by[0].inputs[1] == step.value))
+    return found
+
+
+def _expression(step: Step, taken: Sequence[str]) -> str:
+    if step.module is not None:
+        return f"self.{step.attribute}({taken[0]})"
+    template = ACTIVATIONS[step.activation] if step.op == "activation" else OPERATIONS[step.op]
+    return template.format(*taken, all=", ".join(taken), size=step.size, log_count=math.log(len(taken)))
+
+
+def _wrapped(line: str) -> list[str]:
+    """A line that is too long continues with the next value it takes."""
+    return textwrap.wrap(line, WIDTH, subsequent_indent=" " * 12, break_long_words=False, break_on_hyphens=False)
+
+
+# -- data in and out ---------------------------------------------------------------------------------------------------
+
+
+def _constants(preprocessing: Preprocessing) -> str:
+    named: dict[str, list[Any]] = {}
+    inputs, target = preprocessing.inputs, preprocessing.target
+    if isinstance(inputs, Images):
+        named |= {"CENTRES": list(inputs.centres), "SCALES": list(inputs.scales)}
+    if isinstance(target, NumberTarget):
+        named |= {"TARGET_CENTRES": list(target.centres), "TARGET_SCALES": list(target.scales)}
+    else:
+        named |= {"CLASSES": list(target.classes)}
+    text = "".join(f"\n{name} = {_literal(value)}" for name, value in named.items()) + "\n"
+    return text + (_columns(inputs) if isinstance(inputs, Table) else "")
+
+
+def _columns(table: Table) -> str:
+    rows: list[tuple[object, ...]]
+    if _only_numbers(table):
+        heading = "name, what stands for a gap, centre, scale, whether gaps are marked"
+        rows = [
+            (x.name, x.fill, x.centre, x.scale, x.marks_gaps)
+            if isinstance(x, NumberColumn)
+            else (x.name, None, None, None, False)
+            for x in table.columns
+        ]
+    else:
+        heading = "name, categories, what stands for a gap, centre, scale, whether gaps are marked"
+        rows = [_mixed_row(x) for x in table.columns if not isinstance(x, DroppedColumn)]
+    return f"# {heading}\nCOLUMNS = [\n" + "".join(f"    {row!r},\n" for row in rows) + "]\n"
+
+
+def _mixed_row(column: NumberColumn | CategoryColumn) -> tuple[object, ...]:
+    if isinstance(column, NumberColumn):
+        return column.name, None, column.fill, column.centre, column.scale, column.marks_gaps
+    return column.name, list(column.values), None, None, None, column.marks_gaps
+
+
+def _only_numbers(table: Table) -> bool:
+    return not any(isinstance(column, CategoryColumn) for column in table.columns)
+
+
+def _prepare(preprocessing: Preprocessing) -> str:
+    inputs = preprocessing.inputs
+    if isinstance(inputs, Images):
+        layout = "(n, height, width, channels)" if inputs.channels_last else "(n, channels, height, width)"
+        move = "    else:\n        images = images.movedim(-1, 1)\n" if inputs.channels_last else ""
+        return PREPARE_IMAGES.format(layout=layout, move=move)
+    if _only_numbers(inputs):
+        return PREPARE_NUMBERS.format(n=len(inputs.columns))
+    return PREPARE_MIXED
+
+
+def _predict(preprocessing: Preprocessing, what: str) -> str:
+    target = preprocessing.target
+    if isinstance(target, NumberTarget):
+        return PREDICT_NUMBERS.format(what=what, names=_docstring(", ".join(target.names)))
+    return PREDICT_CLASSES.format(what=what)
+
+
+def _literal(values: Iterable[object]) -> str:
+    """A list, over several lines where one is too short for it."""
+    items = [repr(value) for value in values]
+    line = f"[{', '.join(items)}]"
+    return line if len(line) <= WIDTH - 20 else "[\n" + "".join(f"    {item},\n" for item in items) + "]"
+
+
+def _docstring(text: str) -> str:
+    """Text that can stand in a docstring: people's column names may hold anything."""
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    return plain.replace("\\", "/").replace('"', "'")

@@ -1,0 +1,173 @@
+"""Taking a trained network away: as code, ONNX, safetensors or JSON; checked before it is put in its place.
+
+Files are written beside their destination under another name, compared with the network on random inputs, and moved
+there only when they agree: a full disk or a wrong file never replaces what was there.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from nasbot._rng import Role, stream
+from nasbot._typing import Json
+from nasbot.architecture import Architecture
+from nasbot.architecture.codec import to_json
+from nasbot.errors import ExportError, FileError, OptionError
+from nasbot.exporting.code_file import code_of, renamed_weights
+from nasbot.exporting.model_file import Model, load_model
+from nasbot.exporting.onnx_file import onnx_of, onnx_outputs
+from nasbot.training.module import Network
+
+ENDINGS = {"code": ".py", "onnx": ".onnx", "safetensors": ".safetensors", "json": ".json"}
+WEIGHTS = ".weights.safetensors"  # beside code; what ends in .safetensors alone is a whole model
+TOLERANCE = 1e-5  # of outputs, relative to the largest of them where that is above 1
+ROWS = 16  # to compare on
+
+
+def export(
+    model: Model | Network | Architecture,
+    path: str | Path,
+    *,
+    to: str | None = None,
+    title: str = "",
+    overwrite: bool = False,
+) -> tuple[Path, ...]:
+    """Write a trained network for use elsewhere, and return the files written.
+
+    ``to`` is "code" (one Python file that imports only torch, and its weights beside it), "onnx", "safetensors"
+    (weights and all that is needed to build the network again; ``nasbot.load_model`` reads it) or "json" (the layer
+    graph alone, all that can be written of an Architecture); where it is None the ending of ``path`` says it. A path
+    without that ending gets it.
+
+    What is written is read back and must give the network's own outputs. FileError where a file is there already
+    (``overwrite`` replaces it) or cannot be written, ExportError where it would not agree; nothing is left behind then.
+    """
+    target = _target(Path(path), to)
+    if target.suffix == ENDINGS["json"] or isinstance(model, Architecture):
+        return _graph_placed(model, target, overwrite=overwrite)
+    model = model if isinstance(model, Model) else Model(model)
+    title = title or f"A network of {len(model.network.arch.layers)} layers, found by nasbot."
+    was_training = model.network.training
+    model.network.eval()
+    try:
+        network = model.network
+        return _placed(target, _writers(model, target, title), lambda path: _check(path, network), overwrite=overwrite)
+    finally:
+        model.network.train(was_training)
+
+
+def _target(path: Path, to: str | None) -> Path:
+    endings = {ending: name for name, ending in ENDINGS.items()}
+    wanted = endings.get(path.suffix) if to is None else to
+    if wanted not in ENDINGS:
+        given = f"got {to!r}" if to is not None else f"got the path {str(path)[:60]!r}"
+        raise OptionError(f"to: expected {', '.join(ENDINGS)}, {given}")
+    if not path.name or path.name.startswith("."):
+        raise OptionError(f"path: expected the name of a file, got {str(path)[:60]!r}")
+    ending = ENDINGS[wanted]
+    return path if path.suffix == ending else path.with_name(path.name + ending)
+
+
+def _writers(model: Model, target: Path, title: str) -> dict[Path, Callable[[], bytes]]:
+    """The content of each file, written when its turn comes."""
+    network = model.network
+    if target.suffix == ".py":
+        weights = target.with_suffix(WEIGHTS)
+        text = code_of(network, model.preprocessing, title=title, weights=weights.name)
+        return {weights: lambda: _plain_safetensors(network), target: lambda: text.encode()}
+    if target.suffix == ".onnx":
+        metadata: dict[str, Json] = (
+            {} if model.preprocessing is None else {"preprocessing": model.preprocessing.to_dict()}
+        )
+        return {target: lambda: onnx_of(network, metadata=metadata)}
+    return {target: model.to_bytes}
+
+
+def _graph_placed(model: Model | Network | Architecture, target: Path, *, overwrite: bool) -> tuple[Path, ...]:
+    if target.suffix != ENDINGS["json"]:
+        raise OptionError(f"to: an Architecture has no weights, so it is written as json only, not to {target.name}")
+    network = model.network if isinstance(model, Model) else model
+    arch = network if isinstance(network, Architecture) else network.arch
+    return _placed(target, {target: lambda: to_json(arch).encode()}, lambda _: None, overwrite=overwrite)
+
+
+def _plain_safetensors(network: Network) -> bytes:
+    from safetensors.torch import save
+
+    return save(renamed_weights(network))
+
+
+def _placed(
+    target: Path, writers: Mapping[Path, Callable[[], bytes]], check: Callable[[Path], None], *, overwrite: bool
+) -> tuple[Path, ...]:
+    for path in writers:
+        if path.exists() and not overwrite:
+            raise FileError(f"{path} is there already; choose another name, or say overwrite (--overwrite)")
+    folder: Path | None = None
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=".nasbot-export-", dir=target.parent))
+        for path, content in writers.items():
+            (folder / path.name).write_bytes(content())
+        check(folder / target.name)
+        for path in writers:
+            (folder / path.name).replace(path)
+    except OSError as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"cannot write {target}: {error.strerror or error}") from None
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+    return (target, *(path for path in writers if path != target))
+
+
+# -- the same outputs --------------------------------------------------------------------------------------------------
+
+
+def _check(path: Path, network: Network) -> None:
+    x = stream(0, 0, Role.WEIGHTS).standard_normal((ROWS, *network.input_shape)).astype(np.float32)
+    with torch.no_grad():
+        ours = network(torch.from_numpy(x)).numpy()
+    theirs = READERS[path.suffix](path, x)
+    scale = max(1.0, float(np.abs(ours).max()))
+    difference = float(np.abs(ours - theirs).max()) / scale
+    if not difference <= TOLERANCE:
+        raise ExportError(
+            f"the file for {path.name} gives outputs that differ from the network's by {difference:.3g}, more than "
+            f"{TOLERANCE:g}; it was not kept, please report it"
+        )
+
+
+def _outputs_of_code(path: Path, x: np.ndarray) -> np.ndarray:
+    spec = importlib.util.spec_from_file_location("nasbot_exported_network", path)
+    if spec is None or spec.loader is None:
+        raise ExportError(f"{path.name} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with torch.no_grad():
+        outputs: np.ndarray = module.load()(torch.from_numpy(x)).numpy()
+    return outputs
+
+
+def _outputs_of_onnx(path: Path, x: np.ndarray) -> np.ndarray:
+    return onnx_outputs(path.read_bytes(), x)
+
+
+def _outputs_of_safetensors(path: Path, x: np.ndarray) -> np.ndarray:
+    with torch.no_grad():
+        outputs: np.ndarray = load_model(path).network(torch.from_numpy(x)).numpy()
+    return outputs
+
+
+READERS: Mapping[str, Callable[[Path, np.ndarray], np.ndarray]] = {
+    ".py": _outputs_of_code,
+    ".onnx": _outputs_of_onnx,
+    ".safetensors": _outputs_of_safetensors,
+}

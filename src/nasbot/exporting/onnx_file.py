@@ -1,0 +1,172 @@
+"""A trained network as an ONNX file, written node by node.
+
+PyTorch's own exporter re-discovers the graph from a run of the module; we have the graph, so what comes out is small,
+named after the layers, and the same whatever version of the exporter is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from nasbot._typing import Json
+from nasbot.errors import OptionError
+from nasbot.exporting.lowering import INPUT, Step, lowered
+from nasbot.training.module import Network
+
+OPSET = 17
+IR_VERSION = 8  # what goes with opset 17: onnxruntime reads it since 1.12
+ADVICE = "pip install 'nasbot[onnx]'"
+
+ACTIVATIONS: dict[str, tuple[str, dict[str, float]]] = {
+    "": ("Identity", {}),
+    "relu": ("Relu", {}),
+    "leaky-relu": ("LeakyRelu", {"alpha": 0.01}),
+    "softplus": ("Softplus", {}),
+    "elu": ("Elu", {"alpha": 1.0}),
+    "logistic": ("Sigmoid", {}),
+    "tanh": ("Tanh", {}),
+}
+Nodes = Iterator[Any]
+
+
+def onnx_of(network: Network, *, metadata: Mapping[str, Json]) -> bytes:
+    """The model as bytes: input ``x`` (n, …) and output ``y`` (n, outputs), n free; checked by onnx itself.
+
+    ``metadata`` goes into the file's own properties, as JSON.
+    """
+    onnx = _imported("onnx")
+    writer = _Writer(onnx, network)
+    steps = lowered(network)
+    nodes = [node for step in steps for node in writer.nodes(step)]
+    helper, floats = onnx.helper, onnx.TensorProto.FLOAT
+    nodes.append(helper.make_node("Identity", [steps[-1].value], ["y"], name="y"))
+    graph = helper.make_graph(
+        nodes,
+        "nasbot",
+        [helper.make_tensor_value_info(INPUT, floats, ["n", *network.input_shape])],
+        [helper.make_tensor_value_info("y", floats, ["n", network.n_outputs])],
+        writer.constants,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="nasbot")
+    model.ir_version = IR_VERSION
+    helper.set_model_props(model, {name: json.dumps(value) for name, value in metadata.items()})
+    onnx.checker.check_model(model, full_check=True)
+    written: bytes = model.SerializeToString()
+    return written
+
+
+def onnx_outputs(model: bytes, x: np.ndarray) -> np.ndarray:
+    """What onnxruntime gives for ``x``, on one thread."""
+    runtime = _imported("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    outputs: np.ndarray = session.run(["y"], {INPUT: x})[0]
+    return outputs
+
+
+def _imported(package: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(package)
+    except ImportError:
+        raise OptionError(f"ONNX needs the package {package}: {ADVICE}") from None
+
+
+class _Writer:
+    """From steps to nodes, collecting the constants on the way."""
+
+    def __init__(self, onnx: Any, network: Network) -> None:
+        self.make, self.numpy_helper = onnx.helper.make_node, onnx.numpy_helper
+        self.state = network.state_dict()
+        self.constants: list[Any] = []
+
+    def nodes(self, step: Step) -> Nodes:
+        write: Callable[[Step], Nodes] = getattr(self, f"_{step.op}")
+        return write(step)
+
+    def _constant(self, name: str, value: np.ndarray) -> str:
+        self.constants.append(self.numpy_helper.from_array(value, name))
+        return name
+
+    def _weight(self, step: Step, own: str) -> str:
+        tensor: Tensor = self.state[f"{step.part}.{own}"]
+        return self._constant(f"{step.attribute}.{own}", tensor.detach().cpu().numpy().astype(np.float32))
+
+    def _node(self, op: str, step: Step, *more: str, **attributes: Any) -> Any:
+        return self.make(op, [*step.inputs, *more], [step.value], name=step.value, **attributes)
+
+    # -- with weights ------------------------------------------------------------------------------------------------
+
+    def _linear(self, step: Step) -> Nodes:
+        yield self._node("Gemm", step, self._weight(step, "weight"), self._weight(step, "bias"), transB=1)
+
+    def _conv(self, step: Step) -> Nodes:
+        module: Any = step.module
+        weights = [self._weight(step, "weight")] + ([self._weight(step, "bias")] if module.bias is not None else [])
+        size, stride, padding = list(module.kernel_size), list(module.stride), list(module.padding)
+        yield self._node("Conv", step, *weights, kernel_shape=size, strides=stride, pads=[*padding, *padding])
+
+    def _norm(self, step: Step) -> Nodes:
+        module: Any = step.module
+        weights = [self._weight(step, own) for own in ("weight", "bias", "running_mean", "running_var")]
+        yield self._node("BatchNormalization", step, *weights, epsilon=module.eps)
+
+    # -- without -----------------------------------------------------------------------------------------------------
+
+    def _activation(self, step: Step) -> Nodes:
+        if step.activation == "crelu":
+            taken = step.inputs[0]
+            yield self.make("Neg", [taken], [f"{step.value}.negative"])
+            yield self.make("Concat", [taken, f"{step.value}.negative"], [f"{step.value}.both"], axis=1)
+            yield self.make("Relu", [f"{step.value}.both"], [step.value], name=step.value)
+        else:
+            op, attributes = ACTIVATIONS[step.activation]
+            yield self._node(op, step, **attributes)
+
+    def _max_pool(self, step: Step) -> Nodes:
+        yield self._node("MaxPool", step, kernel_shape=[step.size] * 2, strides=[step.size] * 2, ceil_mode=1)
+
+    def _avg_pool(self, step: Step) -> Nodes:
+        yield self._node("AveragePool", step, kernel_shape=[step.size] * 2, strides=[step.size] * 2, ceil_mode=1)
+
+    def _pixel_mean(self, step: Step) -> Nodes:
+        yield self._node("ReduceMean", step, axes=[2, 3], keepdims=0)
+
+    def _cat(self, step: Step) -> Nodes:
+        yield self._node("Concat", step, axis=1)
+
+    def _add(self, step: Step) -> Nodes:
+        yield self._node("Add", step)
+
+    def _pad(self, step: Step) -> Nodes:
+        pads = np.array([0, 0, 0, 0, 0, step.size, 0, 0], np.int64)
+        yield self._node("Pad", step, self._constant(f"{step.value}.pads", pads))
+
+    def _cut(self, step: Step) -> Nodes:
+        bounds = {"starts": 0, "ends": step.size, "axes": 1}
+        yield self._node(
+            "Slice", step, *[self._constant(f"{step.value}.{k}", np.array([v], np.int64)) for k, v in bounds.items()]
+        )
+
+    def _log_softmax(self, step: Step) -> Nodes:
+        yield self._node("LogSoftmax", step, axis=1)
+
+    def _mean(self, step: Step) -> Nodes:
+        yield self._node("Mean", step)
+
+    def _log_mean_exp(self, step: Step) -> Nodes:
+        axis = self._constant(f"{step.value}.axis", np.array([0], np.int64))
+        for taken in step.inputs:
+            yield self.make("Unsqueeze", [taken, axis], [f"{taken}.one"])
+        yield self.make("Concat", [f"{taken}.one" for taken in step.inputs], [f"{step.value}.all"], axis=0)
+        yield self.make("ReduceLogSumExp", [f"{step.value}.all"], [f"{step.value}.sum"], axes=[0], keepdims=0)
+        count = self._constant(f"{step.value}.count", np.array(math.log(len(step.inputs)), np.float32))
+        yield self.make("Sub", [f"{step.value}.sum", count], [step.value], name=step.value)

@@ -1,0 +1,1 @@
+"""Compiled kernels, the only home of numba: transport solvers, path lengths, pairs of networks."""

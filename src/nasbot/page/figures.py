@@ -1,0 +1,118 @@
+"""What the page shows that takes a moment: the map, the surrogate's health, and what is near to a network.
+
+These need the distance and the belief, numba and scipy with them, so the live page computes them in a process aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nasbot._typing import Json
+from nasbot.architecture import Architecture
+from nasbot.drawing.diff_drawing import diff_scene
+from nasbot.drawing.render import svg
+from nasbot.errors import NasbotError
+from nasbot.otmann import Otmann
+from nasbot.page.payload import as_json
+from nasbot.page.records import number_of
+from nasbot.plots import series
+from nasbot.plots.snapshot import Snapshot, parent_of
+from nasbot.trial import History
+
+N_NEAREST = 5
+
+
+class Nearby(NamedTuple):
+    """An evaluated network near the one in question."""
+
+    trial: int
+    d: float
+    d_bar: float
+
+
+def figure_json(name: str, snapshot: Snapshot) -> str:
+    """One figure as JSON text."""
+    return as_json(FIGURES[name](snapshot))
+
+
+def _map(snapshot: Snapshot) -> dict[str, Any]:
+    found = series.architecture_map(snapshot)
+    rough = "faithful" if found.stress < 0.1 else "fair" if found.stress < 0.2 else "rough"
+    return {
+        "points": found.points,
+        "path": list(found.path),
+        "message": found.message,
+        "describe": f"{len(found.points)} networks, {found.n_pairs:,} distances; stress {found.stress:.2f} ({rough})",
+    }
+
+
+def _surrogate(snapshot: Snapshot) -> dict[str, Any]:
+    health = series.surrogate(snapshot)
+    return {
+        "level": health.level,
+        "points": health.points,
+        "running_coverage": health.running_coverage,
+        "running_log_density": health.running_log_density,
+        "coverage": health.coverage,
+        "log_density": health.log_density,
+        "rank_correlation": health.rank_correlation,
+        "message": health.message,
+    }
+
+
+FIGURES = {"map": _map, "surrogate": _surrogate}
+
+
+def near_record(snapshot: Snapshot, number: int, *, with_drawing: bool = True) -> dict[str, Any]:
+    """The evaluated networks nearest to a trial's when it was chosen, and what its parent became in it."""
+    history = snapshot.history
+    trial = history[number]
+    known = _known_at_proposal(history, number)
+    record: dict[str, Any] = {}
+    try:
+        if known:
+            record["nearest"] = _nearest(snapshot, trial.arch, known)
+        parent = parent_of(trial, len(history))
+        if parent is not None:
+            record["diff"] = _diff(history[parent].arch, trial.arch, parent, number, with_drawing=with_drawing)
+    except NasbotError as error:  # networks of a vocabulary that the distance does not know
+        record["message"] = str(error)[:300]
+    return record
+
+
+def _known_at_proposal(history: History, number: int) -> list[tuple[int, Architecture]]:
+    known = history[number].proposed_after
+    return [(t.number, t.arch) for t in history.completed if t.rank is not None and t.rank < known]
+
+
+def _nearest(snapshot: Snapshot, arch: Architecture, known: Sequence[tuple[int, Architecture]]) -> list[Nearby]:
+    otmann = _distance(snapshot.settings)
+    between = otmann.cross(otmann.pack([arch]), otmann.pack([other for _, other in known]))
+    middle = between.d.shape[0] // 2
+    d, d_bar = between.d[middle, 0], between.d_bar[middle, 0]
+    order = np.argsort(d_bar, kind="stable")[:N_NEAREST]
+    return [Nearby(known[i][0], float(d[i]), float(d_bar[i])) for i in order]
+
+
+def _distance(settings: Mapping[str, Json]) -> Otmann:
+    """The study's own where its settings name one that can be made again, the paper's otherwise."""
+    searcher = settings.get("searcher")
+    described = searcher.get("distance") if isinstance(searcher, Mapping) else None
+    if not isinstance(described, Mapping) or not isinstance(described.get("preset"), str):
+        return Otmann()
+    given = described.get("structural_weights")
+    weights = [weight for weight in map(number_of, given) if weight is not None] if isinstance(given, list) else []
+    try:
+        return Otmann(preset=str(described["preset"]), structural_weights=weights or None)
+    except NasbotError:
+        return Otmann()
+
+
+def _diff(first: Architecture, second: Architecture, parent: int, number: int, *, with_drawing: bool) -> dict[str, Any]:
+    diff = series.network_diff(first, second)
+    *lines, summary = str(diff).splitlines()
+    drawing = svg(diff_scene(diff, names=(f"trial {parent}", f"trial {number}"))) if with_drawing else None
+    return {"parent": parent, "summary": summary, "lines": lines, "drawing": drawing}

@@ -1,0 +1,119 @@
+"""The page: HTML, styles and scripts of ``static/``, and the report, which is the page and its data in one file.
+
+The report asks nothing of the network. Its policy (CSP) allows the one script and the one style it holds, by their
+hashes, and nothing else; the data stand in a block that is not run.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+
+from nasbot.drawing.draw import to_svg
+from nasbot.errors import FileError
+from nasbot.page.figures import FIGURES, figure_json, near_record
+from nasbot.page.payload import SERIES, about_record, as_json, compare_record, series_json, strip_record
+from nasbot.page.records import Turn, trial_record, whole_trial_record
+from nasbot.plots.snapshot import Snapshot
+from nasbot.study.status import StudyStatus
+
+SCRIPTS = ("dom.js", "charts.js", "source.js", "pages.js", "main.js")
+STYLE = "page.css"
+MAX_DRAWINGS = 1000  # in one report; beyond, the best and the first ones: a browser should still open it
+
+
+def static_file(name: str) -> str:
+    """One of the page's own files."""
+    return resources.files("nasbot.page").joinpath("static", name).read_text(encoding="utf-8")
+
+
+def page_html(*, head: str, body: str) -> str:
+    """The page with these additions at the end of its head and of its body."""
+    return static_file("page.html").replace("<!--head-->", head).replace("<!--body-->", body)
+
+
+def live_html() -> str:
+    """The page for a server that has the files of ``static/`` beside it."""
+    scripts = "\n".join(f'<script src="../../static/{name}" defer></script>' for name in SCRIPTS)
+    return page_html(head=f'<link rel="stylesheet" href="../../static/{STYLE}">\n{scripts}', body="")
+
+
+def report_html(
+    snapshot: Snapshot,
+    *,
+    file: str = "",
+    status: StudyStatus | None = None,
+    others: Sequence[Snapshot] = (),
+) -> str:
+    """The whole study as one self-contained HTML page; ``others`` are shown beside it on its page Compare."""
+    style, script = static_file(STYLE), "\n".join(static_file(name) for name in SCRIPTS)
+    policy = (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>'
+    data = report_json(snapshot, file=file, status=status, others=others)
+    # In a block of data the only thing with a meaning is the end of the block, and what hides it.
+    safe = data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    block = f'<script type="application/json" id="nasbot-data">{safe}</script>\n<script>{script}</script>'
+    return page_html(head=head, body=block)
+
+
+def report_json(
+    snapshot: Snapshot, *, file: str = "", status: StudyStatus | None = None, others: Sequence[Snapshot] = ()
+) -> str:
+    """All of the report's data."""
+    history, turn = snapshot.history, Turn(snapshot.direction)
+    drawn = _drawn(snapshot)
+    # Most of a report is drawings, which are a quarter as long when packed; what people may want to read is not.
+    packed = {
+        "whole": as_json([whole_trial_record(trial, turn) for trial in history]),
+        "drawings": as_json([to_svg(t.arch) if t.number in drawn else None for t in history]),
+        "near": as_json([near_record(snapshot, trial.number) for trial in history]),
+    }
+    parts: dict[str, str] = {
+        "about": as_json(about_record(snapshot, status, file)),
+        "strip": as_json(strip_record(snapshot, status)),
+        "trials": as_json([trial_record(trial, turn) for trial in history]),
+        "series": _object({name: series_json(name, snapshot) for name in SERIES}),
+        "figures": _object({name: figure_json(name, snapshot) for name in FIGURES}),
+        "compare": as_json(compare_record([(each, {}) for each in (snapshot, *others)])),
+        "packed": as_json(base64.b64encode(gzip.compress(_object(packed).encode(), 9, mtime=0)).decode()),
+    }
+    return _object(parts)
+
+
+def write_report(html: str, path: str | Path) -> Path:
+    """Write it, whole or not at all; FileError where that cannot be done."""
+    path = Path(path)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        beside.write_text(html, encoding="utf-8")
+        beside.replace(path)
+    except (OSError, ValueError) as error:
+        beside.unlink(missing_ok=True) if "\0" not in str(path) else None
+        raise FileError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
+    return path
+
+
+def _drawn(snapshot: Snapshot) -> set[int]:
+    """The trials whose networks are drawn: all, or of very many the best and those that led to the best."""
+    history = snapshot.history
+    if len(history) <= MAX_DRAWINGS:
+        return {trial.number for trial in history}
+    ranked = sorted(history.completed, key=lambda trial: -(trial.value or 0.0))
+    return {trial.number for trial in ranked[:MAX_DRAWINGS]}
+
+
+def _object(parts: Mapping[str, str]) -> str:
+    """A JSON object of parts that are JSON already; names are ours."""
+    return "{" + ",".join(f'"{name}":{text}' for name, text in parts.items()) + "}"
+
+
+def _hash(content: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"

@@ -1,0 +1,289 @@
+"""What the page shows, as JSON: the same for the report, which embeds all of it, and for the live page, which asks.
+
+about      the study: settings, seed, versions, commands        series   numbers for the plots, by name
+strip      its state now                                         whole    everything about one trial
+trials     what tables and plots need of every trial             figures  what takes a moment: map, surrogate, near
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import platform
+import shlex
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from nasbot._typing import Json
+from nasbot.page.records import Turn, best_record, counts_record, driven_seconds, number_of, thinned
+from nasbot.plots import series
+from nasbot.plots.snapshot import Snapshot
+from nasbot.study.status import StudyState, StudyStatus
+from nasbot.trial import History, Trial, TrialState
+
+PACKAGES = ("nasbot", "numpy", "scipy", "numba", "torch")
+SHOWN_CURVES = 40
+MIN_FOR_RATE = 5  # trials before the time left is guessed from the time spent
+
+
+# -- the study ---------------------------------------------------------------------------------------------------------
+
+
+def about_record(snapshot: Snapshot, status: StudyStatus | None, file: str) -> dict[str, Json]:
+    """What does not change while a study runs, and how to do it again."""
+    settings = snapshot.settings
+    searcher, space = _table(settings.get("searcher")), _table(settings.get("space"))
+    kind = space.get("kind")
+    return {
+        "name": snapshot.name,
+        "file": file,
+        "direction": str(snapshot.direction),
+        "searcher": snapshot.searcher,
+        "acquisition": str(searcher.get("acquisition") or ""),
+        "seed": settings.get("seed"),
+        "kind": str(_table(kind).get("name", "")) if isinstance(kind, Mapping) else str(kind or ""),
+        "n_pool": len(pool) if isinstance(pool := settings.get("pool"), list | tuple) else 0,
+        "made": time.strftime("%Y-%m-%d %H:%M:%S %Z"),
+        "commands": [list(pair) for pair in _commands(snapshot, status, file)],
+        "versions": _versions(status),
+        "settings": dict(settings),
+    }
+
+
+def strip_record(snapshot: Snapshot, status: StudyStatus | None) -> dict[str, Json]:
+    """The strip on top of every page."""
+    history, turn = snapshot.history, Turn(snapshot.direction)
+    elapsed = driven_seconds(history)
+    is_driven = status is not None and status.is_driven
+    if status is not None and status.state is StudyState.RUNNING and status.run is not None:
+        elapsed = max(elapsed, _driven_before(history, status) + status.at - status.run.begun)
+    return {
+        "state": str(status.state) if status is not None else str(StudyState.IDLE),
+        "elapsed": elapsed,
+        "budget": str(status.budget) if status is not None and status.budget is not None else None,
+        "left": _left(history, status, elapsed) if is_driven else None,
+        **counts_record(history),
+        "best": best_record(history, turn),
+        "workers": status.workers if status is not None and is_driven else 0,
+        "sign_age": status.silence if status is not None else None,
+        "ending": status.run.ending if status is not None and status.run is not None else None,
+    }
+
+
+def _driven_before(history: History, status: StudyStatus) -> float:
+    """The study's clock when its present run began: where the trials begun in this run leave it, roughly."""
+    if status.run is None or status.n_runs <= 1:
+        return 0.0
+    return max(0.0, driven_seconds(history) - (status.at - status.run.begun))
+
+
+def _left(history: History, status: StudyStatus | None, elapsed: float) -> float | None:
+    """Seconds until the budget is spent: by the clock, or at the pace so far."""
+    budget = status.budget if status is not None else None
+    if budget is None:
+        return None
+    left = [budget.seconds - elapsed] if budget.seconds is not None else []
+    begun = sum(trial.state not in (TrialState.WAITING, TrialState.CANCELLED) for trial in history)
+    if budget.trials is not None and len(history.finished) >= MIN_FOR_RATE:
+        left.append((budget.trials - begun + len(_running(history)) / 2) * elapsed / len(history.finished))
+    return max(0.0, min(left)) if left else None
+
+
+def _running(history: History) -> list[Trial]:
+    return [trial for trial in history.pending if trial.state is TrialState.RUNNING]
+
+
+def _commands(snapshot: Snapshot, status: StudyStatus | None, file: str) -> list[tuple[str, str]]:
+    """Words and a command: what goes on with the study, what begins it again, and what looks at it."""
+    again = f"{snapshot.name or 'study'}-again"
+    quoted = shlex.quote(file)
+    looks = ("Look at it live, or keep a report:", f"nasbot serve {quoted}\nnasbot report {quoted}")
+    rows = []
+    if status is not None and status.command:
+        folder = status.run.record.get("folder") if status.run is not None else None
+        where = f"cd {shlex.quote(folder)} && " if isinstance(folder, str) else ""
+        rows.append(("The command that drove it last. It goes on where the study was left:", where + status.command))
+        if _is_run(status.command):
+            repeat = f"{where}{status.command} --name {shlex.quote(again)}"  # a second --name replaces the first
+            rows.append(("Do all of it again, under another name:", repeat))
+            return [*rows, looks]
+    name, context = json.dumps(file), "view.settings['context']"
+    opened = (
+        f"from nasbot import Study, StudyView\n\nwith StudyView.read({name}) as view:\n"
+        f"    searcher, seed = view.searcher, view.seed\n"
+        f"    options = {{'direction': str(view.direction), 'context': {context}}}\n"
+    )
+    rows.append(
+        (
+            "Go on with it in Python, with the objective that it was begun with:",
+            f"{opened}with Study.open({name}, searcher, seed=seed, **options) as study:\n"
+            f"    study.optimise(objective, {len(snapshot.history) + 50})  # trials in all, those so far included",
+        )
+    )
+    rows.append(
+        (
+            "Do all of it again: the same searcher, settings and seed, under another name:",
+            f"{opened}with Study.open({json.dumps(again)}, searcher, seed=seed, **options) as study:\n"
+            f"    study.optimise(objective, {max(1, len(snapshot.history))})",
+        )
+    )
+    return [*rows, looks]
+
+
+def _is_run(command: str) -> bool:
+    """Whether it is ``nasbot run``, which needs no objective to be said again."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    return words[:2] == ["nasbot", "run"] or words[:4] == ["python", "-m", "nasbot", "run"]
+
+
+def _versions(status: StudyStatus | None) -> dict[str, Json]:
+    """Of the last driver where it noted them, else of whoever looks."""
+    noted = status.run.record.get("versions") if status is not None and status.run is not None else None
+    if isinstance(noted, Mapping) and noted:
+        return {str(name)[:40]: str(found)[:40] for name, found in noted.items()}
+    found: dict[str, Json] = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+# -- series ------------------------------------------------------------------------------------------------------------
+
+
+def _curves(snapshot: Snapshot) -> dict[str, Json]:
+    """The best, running and latest curves, thinned: a page cannot show a thousand."""
+    history = snapshot.history
+    with_curves = [trial for trial in history if trial.curve]
+    by_value = sorted((t for t in with_curves if t.value is not None), key=lambda t: -(t.value or 0.0))
+    chosen = {trial.number: trial for trial in by_value[:10]}
+    chosen |= {trial.number: trial for trial in with_curves if trial.state is TrialState.RUNNING}
+    for trial in reversed(with_curves):
+        if len(chosen) >= SHOWN_CURVES:
+            break
+        chosen.setdefault(trial.number, trial)
+    best = history.best
+    message = "" if with_curves else "no learning curves: the objective reports no points (trial.report)"
+    return {
+        "n_all": len(with_curves),
+        "message": message,
+        "curves": [
+            {
+                "trial": trial.number,
+                "state": str(trial.state),
+                "is_best": best is not None and trial.number == best.number,
+                "steps": [point.step for point in points],
+                "values": [snapshot.outward(point.value) for point in points],
+            }
+            for trial in sorted(chosen.values(), key=lambda t: t.number)[:SHOWN_CURVES]
+            for points in [thinned(trial.curve)]
+        ],
+    }
+
+
+def _time_sums(snapshot: Snapshot) -> dict[str, object]:
+    """Where the time went, in all: the overview shows no more, and it is asked for at every update."""
+    split = series.time_split(snapshot)
+    return {
+        "n_trials": len(split.rows),
+        "training": split.training,
+        "deciding": split.deciding,
+        "message": split.message,
+    }
+
+
+SERIES: Mapping[str, Callable[[Snapshot], object]] = {
+    "history": series.history,
+    "timeline": series.timeline,
+    "costs": series.costs,
+    "curves": _curves,
+    "failures": series.failures,
+    "layer_use": series.layer_use,
+    "time_split": series.time_split,
+    "time_sums": _time_sums,
+    "lineage": series.lineage,
+    "ledger": series.ledger,
+    "acquisition": series.acquisition,
+}
+
+
+def series_json(name: str, snapshot: Snapshot) -> str:
+    """One series as JSON text."""
+    return as_json(SERIES[name](snapshot))
+
+
+def compare_record(studies: Sequence[tuple[Snapshot, Mapping[str, Json]]]) -> dict[str, Any]:
+    """The studies side by side: a table, and the best so far by trial and by time of those with one direction."""
+    if not studies:
+        return {"studies": [], "by_trials": None, "by_seconds": None}
+    direction = studies[0][0].direction
+    alike = series.grouped([snapshot for snapshot, _ in studies if snapshot.direction is direction])
+    return {
+        "studies": [
+            {
+                "name": snapshot.name,
+                "searcher": snapshot.searcher,
+                "seed": snapshot.settings.get("seed"),
+                "trials": len(snapshot.history),
+                "best": number_of(_table(best_record(snapshot.history, Turn(snapshot.direction))).get("value")),
+                **more,
+            }
+            for snapshot, more in studies
+        ],
+        "by_trials": series.comparison(alike, by="trials"),
+        "by_seconds": series.comparison(alike, by="seconds"),
+    }
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def as_json(value: object) -> str:
+    """Compact JSON. Lists of like records are rolled up as {columns, rows}; a number that is not finite is null."""
+    rolled = _rolled(value)
+    try:
+        return json.dumps(rolled, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        return json.dumps(_finite(rolled), allow_nan=False, separators=(",", ":"))
+
+
+PLAIN = (str, int, float, type(None))
+
+
+def _rolled(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        if value and all(type(entry) is type(value[0]) for entry in value) and hasattr(value[0], "_fields"):
+            return {"columns": list(value[0]._fields), "rows": [_row(entry) for entry in value]}
+        if hasattr(value, "_asdict"):
+            return {name: _rolled(entry) for name, entry in value._asdict().items()}
+        return [_rolled(entry) for entry in value]
+    if isinstance(value, Mapping):
+        return {str(name): _rolled(entry) for name, entry in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {entry.name: _rolled(getattr(value, entry.name)) for entry in dataclasses.fields(value)}
+    return value
+
+
+def _row(entry: Sequence[Any]) -> list[Any]:
+    """The cells of one record; most are plain and need no look inside, and there are thousands of them."""
+    return [cell if isinstance(cell, PLAIN) else _rolled(cell) for cell in entry]
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _finite(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_finite(entry) if isinstance(entry, Mapping | list | float) else entry for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,418 @@
+"""The server of the live page: which address answers what, and how it runs.
+
+    /                       the only study, or a list of them
+    /s/NAME/                the page
+    /s/NAME/api/…           study, tick, events, series/…, trial/N, near/N, figure/…, compare, trials.csv, trials.json
+    /s/NAME/drawing/N.svg   a network
+    /static/…               the page's own files
+
+Names, series and files are looked up in tables; no part of a request ever becomes a path.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import os
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import TypeVar
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from nasbot.drawing.draw import to_svg
+from nasbot.errors import FileError, OptionError
+from nasbot.page.guard import Guard, Rules, bracketed, is_loopback, is_wildcard
+from nasbot.page.html import SCRIPTS, STYLE, live_html, static_file
+from nasbot.page.payload import SERIES, as_json, compare_record, series_json
+from nasbot.page.protocol import PatientProtocol
+from nasbot.page.records import Turn, whole_trial_record
+from nasbot.page.tables import trials_csv
+from nasbot.page.watching import Seen, WatchedStudy
+from nasbot.page.worker import Aside
+from nasbot.study.places import SUFFIX
+from nasbot.trial import Trial
+
+Answer = TypeVar("Answer")
+
+TICK_SECONDS = 1.0
+MAX_LISTENERS = 60  # each holds a connection open; further pages ask every two seconds instead
+MAX_STUDIES = 200
+MAX_COMPARED = 30
+FIGURES = ("map", "surrogate")
+PORT = 8765
+PORTS_TRIED = 20
+NICENESS = 5
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server listens, and what a browser is told to open."""
+
+    host: str
+    port: int
+    token: str | None = None
+
+    @property
+    def url(self) -> str:
+        """With the token, where there is one; a wildcard bind is reached by the machine's own name for itself."""
+        host = "127.0.0.1" if is_wildcard(self.host) else bracketed(self.host)
+        return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
+
+
+class LivePage:
+    """The studies served, and the answers about them."""
+
+    def __init__(self, where: Path) -> None:
+        self._where = where
+        self._studies: dict[str, WatchedStudy] = {}
+        self._reader = ThreadPoolExecutor(
+            1, "nasbot-reader"
+        )  # one: SQLite's connections stay in it, and so does the load
+        self._aside = Aside()
+        self._listeners = 0
+        self.closing = asyncio.Event()
+        self._find()
+
+    def routes(self) -> list[Route]:
+        """Every address that is answered."""
+        study = "/s/{name}"
+        return [
+            Route("/", self.index),
+            Route("/static/{file}", self.static),
+            Route("/favicon.ico", self.favicon),
+            Route(f"{study}/", self.page),
+            Route(f"{study}/api/study", self.study),
+            Route(f"{study}/api/tick", self.tick),
+            Route(f"{study}/api/events", self.events),
+            Route(f"{study}/api/series/{{series}}", self.series),
+            Route(f"{study}/api/trial/{{number:int}}", self.trial),
+            Route(f"{study}/api/near/{{number:int}}", self.near),
+            Route(f"{study}/api/figure/{{figure}}", self.figure),
+            Route(f"{study}/api/compare", self.compare),
+            Route(f"{study}/api/trials.csv", self.csv),
+            Route(f"{study}/api/trials.json", self.json),
+            Route(f"{study}/drawing/{{number:int}}.svg", self.drawing),
+        ]
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        self.closing.set()
+        await self._aside.close()
+        for study in self._studies.values():
+            await self._read(study.close)
+        self._reader.shutdown(wait=False)
+
+    # -- pages ---------------------------------------------------------------------------------------------------------
+
+    async def index(self, request: Request) -> Response:
+        """The only study, or the list of studies."""
+        self._find()
+        if len(self._studies) == 1 and not self._where.is_dir():
+            return RedirectResponse(f"s/{next(iter(self._studies))}/", status_code=HTTPStatus.SEE_OTHER)
+        rows = [await self._row(study) for study in list(self._studies.values())[:MAX_STUDIES]]
+        body = "".join(rows) or "<p>There is no study in this folder yet.</p>"
+        return Response(
+            _INDEX.format(style=STYLE, folder=html.escape(self._where.name), body=body), media_type="text/html"
+        )
+
+    async def _row(self, study: WatchedStudy) -> str:
+        seen = await self._seen(study)
+        best = seen.strip().get("best")
+        value = f", best {best['value']:.6g}" if isinstance(best, dict) else ""
+        words = html.escape(f"{len(seen.snapshot.history)} trials{value}" if not seen.problem else seen.problem)
+        state = html.escape(str(seen.strip()["state"]))
+        link = f'<a href="s/{html.escape(study.name)}/">{html.escape(study.name)}</a>'
+        return f'<li>{link} <span class="badge {state}">{state}</span> <span class="quiet">{words}</span></li>'
+
+    async def page(self, request: Request) -> Response:
+        """The page, which asks for all the rest."""
+        self._study(request)
+        return Response(live_html(), media_type="text/html")
+
+    async def static(self, request: Request) -> Response:
+        """A file of the page."""
+        name = request.path_params["file"]
+        if name not in (*SCRIPTS, STYLE):
+            return _nothing("there is no such file")
+        return Response(static_file(name), media_type="text/css" if name == STYLE else "text/javascript")
+
+    async def favicon(self, request: Request) -> Response:
+        """None, quietly."""
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+    # -- data ----------------------------------------------------------------------------------------------------------
+
+    async def study(self, request: Request) -> Response:
+        """Everything small about the study, or what changed since a revision."""
+        seen = await self._seen(self._study(request))
+        since = -1
+        if request.query_params.get("epoch") == seen.epoch:
+            with suppress(ValueError):
+                since = int(request.query_params.get("since", "-1"))
+        is_whole = not 0 <= since <= seen.revision
+        kept = [text for text, at in zip(seen.records, seen.changed, strict=True) if is_whole or at > since]
+        return _json(
+            f'{{"epoch":{as_json(seen.epoch)},"revision":{seen.revision},"whole":{as_json(is_whole)},'
+            f'"strip":{as_json(seen.strip())},"about":{seen.about},"trials":[{",".join(kept)}]}}'
+        )
+
+    async def tick(self, request: Request) -> Response:
+        """What the events say, for pages that have to ask."""
+        return _json(await self._tick(self._study(request)))
+
+    async def events(self, request: Request) -> Response:
+        """One event a second: the state, and which revision there is."""
+        study = self._study(request)
+        if self._listeners >= MAX_LISTENERS:
+            return _refused("too many pages listen; this one asks instead")
+
+        async def ticks() -> AsyncIterator[str]:
+            self._listeners += 1
+            try:
+                while not self.closing.is_set():
+                    yield f"event: tick\ndata: {await self._tick(study)}\n\n"
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self.closing.wait(), TICK_SECONDS)
+            finally:
+                self._listeners -= 1
+
+        return StreamingResponse(ticks(), media_type="text/event-stream")
+
+    async def _tick(self, study: WatchedStudy) -> str:
+        seen = await self._seen(study)
+        return as_json({"epoch": seen.epoch, "revision": seen.revision, "pace": study.pace, "strip": seen.strip()})
+
+    async def series(self, request: Request) -> Response:
+        """The numbers of one plot."""
+        name = request.path_params["series"]
+        if name not in SERIES:
+            return _nothing("there is no such series")
+        seen = self._study(request).seen
+        if name not in seen.texts:
+            seen.texts[name] = await self._read(lambda: series_json(name, seen.snapshot))
+        return _json(seen.texts[name])
+
+    async def trial(self, request: Request) -> Response:
+        """Everything about one trial."""
+        found = self._trial(request)
+        if found is None:
+            return _nothing("there is no such trial")
+        seen, trial = found
+        return _json(await self._read(lambda: as_json(whole_trial_record(trial, Turn(seen.snapshot.direction)))))
+
+    async def drawing(self, request: Request) -> Response:
+        """A trial's network as SVG."""
+        found = self._trial(request)
+        if found is None:
+            return _nothing("there is no such trial")
+        _, trial = found
+        return Response(await self._read(lambda: to_svg(trial.arch)), media_type="image/svg+xml")
+
+    async def near(self, request: Request) -> Response:
+        """What is near to a trial's network, computed aside, once: what was known at its proposal never changes."""
+        found = self._trial(request)
+        if found is None:
+            return _nothing("there is no such trial")
+        study = self._study(request)
+        return _json(self._aside.answer(study.path, found[0].revision, "near", str(found[1].number), changes=False))
+
+    async def figure(self, request: Request) -> Response:
+        """A figure that is computed aside."""
+        name = request.path_params["figure"]
+        if name not in FIGURES:
+            return _nothing("there is no such figure")
+        study = self._study(request)
+        return _json(self._aside.answer(study.path, study.seen.revision, "figure", name, changes=True))
+
+    async def compare(self, request: Request) -> Response:
+        """The studies served, side by side, this one first."""
+        self._find()
+        mine = self._study(request)
+        others = [study for study in self._studies.values() if study is not mine]
+        shown = [(study, await self._seen(study)) for study in [mine, *others][:MAX_COMPARED]]
+        rows = [
+            (seen.snapshot, {"address": f"../{study.name}/", "state": str(seen.strip()["state"])})
+            for study, seen in shown
+            if seen.snapshot.settings
+        ]
+        return _json(await self._read(lambda: as_json(compare_record(rows))))
+
+    async def csv(self, request: Request) -> Response:
+        """All trials, for a spreadsheet."""
+        seen = await self._seen(self._study(request))
+        return Response(trials_csv(seen.snapshot), media_type="text/csv", headers=_as_file(f"{seen.snapshot.name}.csv"))
+
+    async def json(self, request: Request) -> Response:
+        """All trials, as JSON."""
+        seen = await self._seen(self._study(request))
+        return _json(f"[{','.join(seen.records)}]", headers=_as_file(f"{seen.snapshot.name}.json"))
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _find(self) -> None:
+        """The studies there are, by name; those known keep what was read of them."""
+        files = [self._where]
+        if self._where.is_dir():
+            files = sorted(file for file in self._where.iterdir() if file.suffix == SUFFIX)[:MAX_STUDIES]
+        found = {name_of(file): file for file in files}
+        self._studies = {name: self._studies.get(name) or WatchedStudy(file, name) for name, file in found.items()}
+
+    def _study(self, request: Request) -> WatchedStudy:
+        study = self._studies.get(request.path_params["name"])
+        if study is None:
+            raise _NotFoundError
+        return study
+
+    def _trial(self, request: Request) -> tuple[Seen, Trial] | None:
+        seen, number = self._study(request).seen, request.path_params["number"]
+        return (seen, seen.snapshot.history[number]) if number < len(seen.snapshot.history) else None
+
+    async def _seen(self, study: WatchedStudy) -> Seen:
+        return await self._read(study.look)
+
+    async def _read(self, work: Callable[[], Answer]) -> Answer:
+        return await asyncio.get_running_loop().run_in_executor(self._reader, work)
+
+
+class _NotFoundError(Exception):
+    """No study of that name is served."""
+
+
+def name_of(file: Path) -> str:
+    """A study's name in an address: that of its file, without what an address would have to escape."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in file.stem)[:100] or "study"
+
+
+def make_app(page: LivePage, rules: Rules | None = None) -> Guard:
+    """The page's server behind its guard."""
+
+    @asynccontextmanager
+    async def life(app: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await page.close()
+
+    async def not_found(request: Request, error: Exception) -> Response:
+        return _nothing("there is nothing at this address")
+
+    app = Starlette(routes=page.routes(), lifespan=life, exception_handlers={404: not_found, _NotFoundError: not_found})
+    app.router.redirect_slashes = False
+    return Guard(app, rules or Rules())
+
+
+# -- running -----------------------------------------------------------------------------------------------------------
+
+
+def serve(
+    where: str | Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    token: str | None = None,
+    allowed: Sequence[str] = (),
+    ready: Callable[[Address], None] = lambda address: None,
+) -> None:
+    """Serve until interrupted. ``port`` None takes the first free one from 8765 on, 0 any.
+
+    Raises OptionError for a bind beyond this machine without a token, FileError where the port cannot be had.
+    """
+    if not is_loopback(host) and not token:
+        raise OptionError(f"host: {host} can be reached from other machines; that needs a token")
+    listening = _bound(host, port)
+    address = Address(host, listening.getsockname()[1], token)
+    with suppress(OSError):
+        os.nice(NICENESS)  # the search goes first
+    page = LivePage(Path(where))
+    config = uvicorn.Config(
+        make_app(page, Rules.of(host, token=token, allowed=allowed)),
+        http=PatientProtocol,
+        ws="none",
+        lifespan="on",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        h11_max_incomplete_event_size=16_384,
+        limit_concurrency=200,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=2,
+    )
+    server = _Server(config, started=lambda: ready(address), ending=page.closing.set)
+    with suppress(KeyboardInterrupt):  # how a server ends
+        server.run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """Says when it listens, and ends the open event streams before it waits for connections to close."""
+
+    def __init__(self, config: uvicorn.Config, *, started: Callable[[], None], ending: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_start, self._on_end = started, ending
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and say so."""
+        await super().startup(sockets)
+        if self.started:
+            self._on_start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let the pages go."""
+        self._on_end()
+        await super().shutdown(sockets)
+
+
+def _bound(host: str, port: int | None) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    ports = range(PORT, PORT + PORTS_TRIED) if port is None else (port,)
+    problem: OSError | None = None
+    for each in ports:
+        # asyncio switches Nagle's delay off, 40 ms for every answer, only where a socket says that it is TCP.
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind((host.strip("[]"), each))
+            listening.set_inheritable(False)
+        except (OSError, OverflowError) as error:
+            listening.close()
+            problem = error if isinstance(error, OSError) else OSError(str(error))
+        else:
+            return listening
+    reason = problem.strerror or str(problem) if problem is not None else "no port"
+    raise FileError(f"cannot listen on {host}:{ports[-1]}: {reason}; --port names another, 0 takes any")
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+_INDEX = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>studies – nasbot</title><link rel="stylesheet" href="static/{style}"></head>
+<body><header><div class="bar"><span class="brand">nasbot</span><h1>Studies in {folder}</h1></div></header>
+<main><ul>{body}</ul></main></body></html>
+"""
+
+
+def _json(text: str, headers: dict[str, str] | None = None) -> Response:
+    return Response(text, media_type="application/json", headers=headers)
+
+
+def _nothing(words: str) -> Response:
+    return Response(f"404 Not Found: {words}\n", status_code=HTTPStatus.NOT_FOUND, media_type="text/plain")
+
+
+def _refused(words: str) -> Response:
+    return Response(f"503: {words}\n", status_code=HTTPStatus.SERVICE_UNAVAILABLE, media_type="text/plain")
+
+
+def _as_file(name: str) -> dict[str, str]:
+    return {"content-disposition": f'attachment; filename="{name}"'}

@@ -1,0 +1,153 @@
+"""A study as the server sees it: read when it has changed, its state looked up at every tick, nothing written.
+
+What was seen is one frozen value (``Seen``), so an answer never mixes two moments. Reading keeps to a pace: it takes at
+most a fiftieth of the time, however large the study, because the search that is being watched needs the machine.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Lock
+
+from nasbot._typing import Json
+from nasbot.errors import NasbotError
+from nasbot.page.payload import about_record, as_json, strip_record
+from nasbot.page.records import Turn, trial_record
+from nasbot.plots.snapshot import Snapshot
+from nasbot.storage import SqliteStorage
+from nasbot.study.settings import Direction
+from nasbot.study.status import StudyStatus, status_of
+from nasbot.trial import History, Trial
+
+MIN_PACE = 1.0  # seconds between two readings
+MAX_PACE = 30.0
+SHARE = 50  # of the time that readings may take, the inverse
+SETTLED_SECONDS = 2.0  # a file changed so recently may change again within the same time stamp
+REOPEN_SECONDS = 300.0
+NO_STUDY = "there is no study in this file yet"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A study at one moment. ``changed[n]`` is the revision in which trial n was last different."""
+
+    epoch: str
+    revision: int
+    snapshot: Snapshot
+    status: StudyStatus | None = None
+    records: tuple[str, ...] = ()  # JSON of each trial
+    changed: tuple[int, ...] = ()
+    problem: str = ""
+    about: str = "{}"
+    texts: dict[str, str] = field(default_factory=dict, compare=False)  # what was made of it, by name
+
+    def strip(self) -> dict[str, Json]:
+        """The strip on top of the page."""
+        record = strip_record(self.snapshot, self.status)
+        return record | ({"state": "unreadable", "problem": self.problem} if self.problem else {})
+
+
+class WatchedStudy:
+    """One study's file. ``look`` is for one thread; whoever asks ``seen`` gets what was seen last."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path, self.name = path, name
+        self.pace = MIN_PACE
+        self.seen = Seen(secrets.token_hex(8), 0, Snapshot(History(), name=name))
+        self._storage: SqliteStorage | None = None
+        self._signature: tuple[object, ...] = ()
+        self._read_at = self._opened_at = -MAX_PACE
+        self._is_settled = False
+        self._lock = Lock()
+
+    def look(self) -> Seen:
+        """What there is to see now: the state always, the trials where they changed and the pace allows."""
+        with self._lock:
+            try:
+                self.seen = self._looked()
+            except NasbotError as error:
+                self.close()
+                self.seen = replace(self.seen, problem=str(error)[:500], status=None, texts={})
+            return self.seen
+
+    def close(self) -> None:
+        """Let go of the file; the next look opens it again."""
+        if self._storage is not None:
+            self._storage.close()
+            self._storage = None
+        self._signature = ()
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _looked(self) -> Seen:
+        signature = self._signature_now()
+        if self._storage is None or signature[0] != (self._signature or signature)[0]:  # another file of this name
+            self.close()
+            self._storage = SqliteStorage(self.path, read_only=True)
+            self._opened_at = time.monotonic()
+        status = status_of(self._storage)
+        if status.run is None and time.monotonic() - self._opened_at > REOPEN_SECONDS:
+            self.close()  # a file of the first version knows no runs; a driver may have migrated it since
+            return self._looked()
+        is_changed = signature != self._signature or not self._is_settled
+        if is_changed and time.monotonic() - self._read_at >= self.pace:
+            return self._read(signature, status)
+        return replace(self.seen, status=status, problem="")
+
+    def _read(self, signature: tuple[object, ...], status: StudyStatus) -> Seen:
+        begun = time.thread_time()
+        assert self._storage is not None
+        settings = self._storage.settings()
+        if settings is None:
+            return replace(self.seen, status=status, problem=NO_STUDY)
+        history = self._storage.history()
+        before = self.seen
+        direction = Direction.of(str(settings.get("direction", Direction.MAXIMISE)))
+        snapshot = Snapshot(history, direction, self.name, settings)
+        seen = self._with_records(before, snapshot, status)
+        self._signature, self._read_at = signature, time.monotonic()
+        newest = max((stamp for stamp in signature[1:] if isinstance(stamp, float)), default=0.0)
+        self._is_settled = time.time() - newest > SETTLED_SECONDS
+        if before.records:  # the first reading takes every trial apart, later ones those that changed
+            self.pace = min(MAX_PACE, max(MIN_PACE, SHARE * (time.thread_time() - begun)))
+        return seen
+
+    def _with_records(self, before: Seen, snapshot: Snapshot, status: StudyStatus) -> Seen:
+        turn = Turn(snapshot.direction)
+        old: tuple[Trial, ...] = before.snapshot.history.trials
+        is_same_study = before.snapshot.settings == snapshot.settings and len(old) <= len(snapshot.history)
+        if not is_same_study:
+            before, old = Seen(secrets.token_hex(8), 0, snapshot), ()
+        revision = before.revision + 1
+        records, changed = list(before.records), list(before.changed)
+        for n, trial in enumerate(snapshot.history):
+            if n < len(old) and old[n] is trial:
+                continue
+            text = as_json(trial_record(trial, turn))
+            if n >= len(records):
+                records.append(text)
+                changed.append(revision)
+            elif records[n] != text or old[n].curve != trial.curve:
+                records[n], changed[n] = text, revision
+        if is_same_study and revision not in changed and before.about != "{}":
+            return replace(before, snapshot=snapshot, status=status, problem="")
+        about = as_json(about_record(snapshot, status, str(self.path)))
+        return Seen(before.epoch, revision, snapshot, status, tuple(records), tuple(changed), "", about)
+
+    def _signature_now(self) -> tuple[object, ...]:
+        """What changes with every write: the file's identity, then sizes and times of the file and of its log."""
+        log = self.path.with_name(self.path.name + "-wal")
+        parts: list[object] = []
+        for i, file in enumerate((self.path, log)):
+            try:
+                found = file.stat()
+            except OSError:
+                parts.append(None)
+                continue
+            if i == 0:
+                parts.append((found.st_dev, found.st_ino))
+            parts += [found.st_size, found.st_mtime]
+        return tuple(parts)

@@ -1,0 +1,205 @@
+"""Was the surrogate right? What it predicted of each network when it chose it, against what came.
+
+Read from the notes alone: nothing is fitted again, so it costs nothing and says what was believed at the time.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbot.plots.snapshot import Snapshot, Source, number_of, records_of
+from nasbot.study.settings import POOL, Direction
+from nasbot.trial import Trial
+
+LEVEL = 0.9  # of the intervals in the notes
+KNOWING_NOTHING = -0.5 * math.log(2 * math.pi) - 0.5  # mean log density of standard normals under their own density
+
+
+class Forecast(NamedTuple):
+    """One proposed and completed trial. ``inside`` is whether the value lies in the interval predicted."""
+
+    trial: int
+    observed: float
+    median: float
+    lower: float
+    upper: float
+    inside: bool
+    z: float | None  # (observed - mean) / sd in the standardised units of the belief; larger is better than believed
+    log_density: float | None  # of the observed value under the belief, in the same units
+
+
+@dataclass(frozen=True)
+class SurrogateHealth:
+    """Predicted against observed, in the order in which values were recorded. Intervals include an evaluation's noise.
+
+    Networks are chosen because they promise much, so that values somewhat below what was believed are to be expected.
+    """
+
+    direction: str
+    level: float
+    points: tuple[Forecast, ...]
+    running_coverage: tuple[float, ...]  # over the points so far
+    running_log_density: tuple[float, ...]  # mean over the points so far; NaN before the first
+    message: str = ""
+
+    @property
+    def coverage(self) -> float:
+        """Share of values inside their interval; ``level`` for a belief that is right about itself. NaN of none."""
+        return self.running_coverage[-1] if self.points else math.nan
+
+    @property
+    def log_density(self) -> float:
+        """Mean log density; -1.42 is what knowing nothing but the spread of the values gives. NaN where unknown."""
+        return self.running_log_density[-1] if self.points else math.nan
+
+    @property
+    def rank_correlation(self) -> float:
+        """Spearman's correlation of predicted and observed: does it know which networks are good. NaN below 3."""
+        if len(self.points) < 3:
+            return math.nan
+        predicted, observed = (_ranks([getattr(p, name) for p in self.points]) for name in ("median", "observed"))
+        if np.ptp(predicted) == 0 or np.ptp(observed) == 0:
+            return math.nan
+        return float(np.corrcoef(predicted, observed)[0, 1])
+
+
+def surrogate(source: Source) -> SurrogateHealth:
+    """How well the belief foresaw what it chose."""
+    snapshot = Snapshot.of(source)
+    warp = _warp(snapshot)
+    before: list[float] = []  # values known, in the order of their recording
+    points: list[Forecast] = []
+    n_finished: list[int] = []  # the rank of each value in ``before``
+    for trial in snapshot.history.completed:
+        forecast = _forecast(snapshot, trial, before[: bisect_left(n_finished, trial.proposed_after)], warp)
+        if forecast is not None:
+            points.append(forecast)
+        before.append(trial.value or 0.0)
+        n_finished.append(trial.rank or 0)
+    coverage = tuple(n / i for i, n in enumerate(accumulate(int(point.inside) for point in points), start=1))
+    densities = _running_mean([point.log_density for point in points])
+    message = "" if points else _unpredicted(snapshot)
+    return SurrogateHealth(str(snapshot.direction), LEVEL, tuple(points), coverage, densities, message)
+
+
+def _forecast(snapshot: Snapshot, trial: Trial, before: list[float], warp: str) -> Forecast | None:
+    ends = [number_of(trial.notes, "predicted", name) for name in ("lower", "median", "upper")]
+    if trial.value is None or any(end is None for end in ends):
+        return None
+    lower, median, upper = (snapshot.outward(end or 0.0) for end in ends)
+    if snapshot.direction is Direction.MINIMISE:
+        lower, upper = upper, lower
+    observed = snapshot.outward(trial.value)
+    z, density = _standardised(trial, before, warp)
+    return Forecast(trial.number, observed, median, lower, upper, lower <= observed <= upper, z, density)
+
+
+def _standardised(trial: Trial, before: list[float], warp: str) -> tuple[float | None, float | None]:
+    """The value where the belief lives: warped as it warped the values it knew. None where that cannot be said."""
+    mean = number_of(trial.notes, "mean")
+    sd = number_of(trial.notes, "observed_sd") or number_of(trial.notes, "sd")  # a searcher may not know its noise
+    if mean is None or sd is None or sd <= 0 or not before:
+        return None, None
+    from nasbot.gp.warping import InvalidValuesError, Warp, warp_values
+
+    try:
+        at = float(warp_values(np.array(before), Warp(warp)).forward(np.array([trial.value]))[0])
+    except (InvalidValuesError, ValueError):  # a warp that does not take this value, or of another nasbot
+        return None, None
+    z = (at - mean) / sd
+    return z, -0.5 * z * z - math.log(sd) - 0.5 * math.log(2 * math.pi)
+
+
+def _warp(snapshot: Snapshot) -> str:
+    """The warp of the study's belief, by its settings."""
+    searcher = snapshot.settings.get("searcher")
+    belief = searcher.get("belief") if isinstance(searcher, Mapping) else None
+    warp = belief.get("warp") if isinstance(belief, Mapping) else None
+    return warp if isinstance(warp, str) else "rank"
+
+
+def _running_mean(values: list[float | None]) -> tuple[float, ...]:
+    totals = accumulate(0.0 if value is None else value for value in values)
+    counts = accumulate(int(value is not None) for value in values)
+    return tuple(total / n if n else math.nan for total, n in zip(totals, counts, strict=True))
+
+
+def _ranks(values: list[float]) -> NDArray[np.float64]:
+    """Average ranks."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(count) - 0.5 * (count - 1))[place], np.float64)
+
+
+def _unpredicted(snapshot: Snapshot) -> str:
+    if not snapshot.history:
+        return "no trials yet"
+    proposed = [trial for trial in snapshot.history if trial.notes.get("searcher") not in (None, POOL)]
+    if not proposed:
+        return "nothing was predicted yet: the first networks come from the pool"
+    if any("predicted" in trial.notes for trial in proposed):
+        return "no network that was predicted has a value yet"
+    return f"{snapshot.searcher or 'the searcher'} predicts nothing: searchers with a surrogate (NASBOT) do"
+
+
+# -- acquisition -------------------------------------------------------------------------------------------------------
+
+
+class Acquired(NamedTuple):
+    """One proposal: what it promised, and how it was found."""
+
+    trial: int
+    utility: float
+    by_phase: tuple[tuple[str, float], ...]  # the best utility after each phase of the maximiser
+    n_utilities: int  # networks looked at
+    feasible: float  # believed probability that it can be evaluated; 1 where nothing is believed
+    state: str
+    is_record: bool  # whether it became the best so far
+
+
+@dataclass(frozen=True)
+class AcquisitionTrace:
+    """The utility of each network chosen, by trial. Under log EI it falls as there is less left to gain."""
+
+    acquisition: str  # its name; empty where it is not known
+    points: tuple[Acquired, ...]
+    message: str = ""
+
+
+def acquisition(source: Source) -> AcquisitionTrace:
+    """What the networks promised when they were chosen."""
+    snapshot = Snapshot.of(source)
+    records = frozenset(records_of(snapshot.history))
+    points = tuple(
+        Acquired(
+            trial.number,
+            utility,
+            _phases(trial),
+            int(number_of(trial.notes, "n_utilities") or 0),
+            1.0 if (feasible := number_of(trial.notes, "feasible")) is None else feasible,
+            str(trial.state),
+            trial.number in records,
+        )
+        for trial in snapshot.history
+        if (utility := number_of(trial.notes, "utility")) is not None
+    )
+    searcher = snapshot.settings.get("searcher")
+    name = str(searcher.get("acquisition", "")) if isinstance(searcher, Mapping) else ""
+    message = "" if points else _unpredicted(snapshot)
+    if not points and "predicts nothing" in message:
+        message = f"{snapshot.searcher or 'the searcher'} maximises no acquisition: searchers such as NASBOT do"
+    return AcquisitionTrace(name, points, message)
+
+
+def _phases(trial: Trial) -> tuple[tuple[str, float], ...]:
+    phases = trial.notes.get("utility_by_phase")
+    if not isinstance(phases, Mapping):
+        return ()
+    return tuple((name, value) for name in phases if (value := number_of(phases, name)) is not None)

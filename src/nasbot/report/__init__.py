@@ -1,1 +1,0 @@
-"""Seeing networks: drawings as numbers, then as SVG or PNG."""

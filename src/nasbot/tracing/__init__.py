@@ -1,0 +1,1 @@
+"""From a PyTorch model to its layer graph."""

@@ -1,0 +1,59 @@
+"""A person's own PyTorch model as a network to begin a search with: ``model.py:build``."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from nasbot.architecture import Architecture
+from nasbot.data.dataset import Dataset
+from nasbot.errors import FileError, NasbotError, OptionError
+from nasbot.tracing.trace import trace
+
+EXPECTED = "expected FILE.py:FUNCTION, where FUNCTION() returns a torch.nn.Module"
+
+
+def built(where: str) -> nn.Module:
+    """What the function of the file returns. The file is run: it is the caller's own code.
+
+    Raises OptionError or FileError, in one line, where there is no such file or function, or either fails.
+    """
+    file, separator, name = where.rpartition(":")
+    if not separator or not file or not name.isidentifier():
+        raise OptionError(f"start-from: {EXPECTED}, got {where[:80]!r}")
+    path = Path(file)
+    if not path.is_file():
+        raise FileError(f"{file}: no such file; {EXPECTED}")
+    spec = importlib.util.spec_from_file_location(f"nasbot_own_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise OptionError(f"start-from: {file} is not a Python file; {EXPECTED}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and others look their own module up
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # noqa: BLE001  somebody's own code
+        raise OptionError(f"start-from: {file} cannot be run: {type(error).__name__}: {str(error)[:160]}") from None
+    build = getattr(module, name, None)
+    if not callable(build):
+        raise OptionError(f"start-from: {file} has no function {name!r}")
+    try:
+        model = build()
+    except Exception as error:  # noqa: BLE001  somebody's own code
+        raise OptionError(f"start-from: {name}() raised {type(error).__name__}: {str(error)[:160]}") from None
+    if not isinstance(model, nn.Module):
+        raise OptionError(f"start-from: {name}() returned {type(model).__name__}; expected a torch.nn.Module")
+    return model
+
+
+def traced_model(model: nn.Module, data: Dataset) -> Architecture:
+    """The model's network, of the kind that the data ask for; it must take inputs of their shape."""
+    example = torch.zeros(2, *data.input_shape)
+    try:
+        return trace(model, example, kind=data.kind)
+    except NasbotError as error:
+        error.args = (f"start-from: {error}",)
+        raise

@@ -1,0 +1,159 @@
+"""Every page, in the report and on the server, in a real browser: drawn, quiet, accessible, and its ways walked."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from nasbot.page.html import report_html
+from nasbot.plots.snapshot import Snapshot
+from nasbot.study import StudyView
+from nasbot.trial import Failed, History
+from tests.page.conftest import serving, write_study
+from tests.plots.studies import EXTREMES, grown
+
+PAGES = ("overview", "trials", "trial/0", "trial/23", "trial/30", "map", "lineage", "surrogate", "compare", "about")
+SIZES = {"wide": (1440, 900), "phone": (390, 800)}
+
+
+@pytest.fixture(scope="module")
+def report_file(study_file):
+    with StudyView.read(study_file) as view:
+        html = report_html(Snapshot.of(view, name="forty"), file=str(study_file), status=view.status())
+    path = study_file.with_suffix(".html")
+    path.write_text(html, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_page_of_the_report_is_drawn_within_the_screen_and_asks_nothing(watched, report_file, size):
+    width, height = SIZES[size]
+    watched.page.set_viewport_size({"width": width, "height": height})
+    for name in PAGES:
+        watched.show(f"{report_file.as_uri()}#/{name}")
+        too_wide = watched.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert too_wide <= 0, f"{name} is {too_wide} pixels wider than the screen"
+        assert "could not be shown" not in watched.page.inner_text("main"), name
+    elsewhere = [url for url in watched.requests if not url.startswith(("file:", "data:", "blob:"))]
+    assert not elsewhere
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_page_of_the_server_is_drawn_within_the_screen(watched, server, size):
+    width, height = SIZES[size]
+    watched.page.set_viewport_size({"width": width, "height": height})
+    for name in PAGES:
+        watched.show(f"{server.url}#/{name}")
+        too_wide = watched.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert too_wide <= 0, f"{name} is {too_wide} pixels wider than the screen"
+        assert "could not be shown" not in watched.page.inner_text("main"), name
+    assert all(url.startswith((server.url, "data:", "blob:")) for url in watched.requests)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_violations_of_accessibility(watched, report_file, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    watched.page.emulate_media(color_scheme=scheme)
+    for name in ("overview", "trials", "trial/23", "map", "lineage", "surrogate", "compare", "about"):
+        watched.show(f"{report_file.as_uri()}#/{name}")
+        found = Axe().run(watched.page).response["violations"]
+        serious = [v for v in found if v["impact"] in ("serious", "critical")]
+        assert not serious, (name, [(v["id"], v["nodes"][0]["html"][:200]) for v in serious])
+
+
+def test_a_point_of_the_history_leads_to_its_network_and_why_it_was_proposed(watched, report_file):
+    page = watched.page
+    watched.show(f"{report_file.as_uri()}#/overview")
+    plot = page.locator("figure.chart .plot").first
+    plot.focus()
+    for key in ("End", "ArrowLeft"):  # by keyboard, as a pointer does it too
+        page.keyboard.press(key)
+    assert "trial" in page.locator(".tip:not([hidden])").first.inner_text()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("h2:has-text('Why this network')")
+    assert page.url.split("#/")[1].startswith("trial/")
+    assert page.locator(".drawing img").first.evaluate("image => image.decode().then(() => image.naturalWidth)") > 50
+
+
+def test_a_failed_trial_shows_what_its_process_printed_and_where_it_raised(watched, tmp_path):
+    history = grown(12)
+    failed = history.failed[0]
+    details = {"traceback": "line 7, in train", "process": {"output": "last words", "peak_memory": 5, "signal": 9}}
+    told = replace(failed, outcome=Failed(failed.outcome.cause, "it died", details))
+    told_of = History(tuple(told if trial.number == failed.number else trial for trial in history))
+    with StudyView.read(write_study(tmp_path / "died.sqlite", told_of)) as view:
+        html = report_html(Snapshot.of(view, name="died"), file="died", status=view.status())
+    path = tmp_path / "died.html"
+    path.write_text(html, encoding="utf-8")
+    watched.show(f"{path.as_uri()}#/trial/{failed.number}")
+    shown = watched.page.inner_text("main")
+    assert "What it printed, its end" in shown
+    assert all(text in shown for text in ("it died", "last words", "line 7, in train", "process.signal"))
+
+
+def test_a_click_on_the_map_opens_the_network_there(watched, report_file):
+    page = watched.page
+    watched.show(f"{report_file.as_uri()}#/map")
+    page.locator("figure.chart circle.dot").nth(7).click(force=True)
+    page.wait_for_selector("h2:has-text('Why this network')")
+    assert "#/trial/" in page.url
+
+
+def test_trials_are_sorted_filtered_linked_and_downloaded(watched, report_file):
+    page = watched.page
+    watched.show(f"{report_file.as_uri()}#/trials")
+    numbers = "[...document.querySelectorAll('#trials tbody tr')].map(row => Number(row.cells[0].textContent))"
+    assert page.evaluate(numbers) == list(range(40))
+    page.click("#sort-value")
+    page.click("#sort-value")
+    watched.wait("document.getElementById('sort-value').parentNode.ariaSort === 'descending'")
+    best = page.evaluate(numbers)[0]
+    page.fill("#find", "oom")
+    watched.wait(f"JSON.stringify({numbers}) === '[11,23,35]'")
+    assert page.evaluate("document.activeElement.id") == "find", "typing goes on where it was"
+    link = page.url
+    watched.show(link + "&again=1")  # a permalink: the same rows when it is opened afresh
+    assert page.evaluate(numbers) == [11, 23, 35]
+    with page.expect_download() as waiting:
+        page.click("#json")
+    assert [row["number"] for row in json.loads(waiting.value.path().read_text())] == [11, 23, 35]
+    with page.expect_download() as waiting:
+        page.click("#csv")
+    lines = waiting.value.path().read_text().splitlines()
+    assert lines[0].startswith("number,state,value")
+    assert [line.split(",")[0] for line in lines[1:]] == ["11", "23", "35"]
+    watched.show(f"{report_file.as_uri()}#/overview")
+    assert f"trial {best}" in page.inner_text("main")
+
+
+def test_printed_it_is_one_document(watched, report_file, tmp_path):
+    watched.show(f"{report_file.as_uri()}#/map")
+    pdf = watched.page.pdf(path=tmp_path / "report.pdf")
+    assert pdf.startswith(b"%PDF")
+    watched.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    watched.wait("document.querySelectorAll('#trials tbody tr').length === 40")
+    headings = watched.page.locator("main h2").all_inner_texts()
+    assert {"How it goes", "Trials", "Map of networks", "Lineage", "Do it again"} <= set(headings)
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_studies_with_little_in_them_are_shown_too(watched, tmp_path, name):
+    html = report_html(Snapshot(EXTREMES[name], name=name))
+    path = tmp_path / "little.html"
+    path.write_text(html, encoding="utf-8")
+    for page in ("overview", "trials", "trial/0", "map", "lineage", "surrogate", "compare", "about"):
+        watched.show(f"{path.as_uri()}#/{page}")
+        assert "could not be shown" not in watched.page.inner_text("main"), page
+
+
+def test_a_folder_of_studies_is_listed_and_compared(watched, tmp_path):
+    write_study(tmp_path / "one.sqlite", grown(12))
+    write_study(tmp_path / "two.sqlite", grown(14), searcher={"name": "RAND"})
+    with serving(tmp_path) as served:
+        watched.page.goto(served.url)
+        assert watched.page.locator("main li").count() == 2
+        watched.page.click("text=two")
+        watched.settle()
+        watched.show(watched.page.url.split("#")[0] + "#/compare")
+        assert watched.page.locator(".legend li").all_inner_texts() == ["RAND", "NASBOT"]
