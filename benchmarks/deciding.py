@@ -53,7 +53,7 @@ def evaluated(kind: str, n: int) -> History:
 def told(history: History, proposal: Proposal) -> History:
     """The history in which the proposal is evaluated."""
     n = len(history)
-    trial = Trial(number=n, arch=proposal.arch, notes=proposal.notes, proposed_after=n).begun(float(n))
+    trial = proposal.trial(history).begun(float(n))
     return history.with_trial(trial.ended(Scored(_value(proposal.arch)), at=n + 1.0, rank=n))
 
 

@@ -348,7 +348,7 @@ def _evaluated(table: Table, searcher: Searcher, history: History, seed: int, nu
         proposal = Proposal(pool[number])
     else:
         proposal = searcher.propose(history, rng=stream(seed, number, StreamRole.PROPOSAL))
-    trial = Trial(number=number, arch=proposal.arch, notes=proposal.notes, proposed_after=number)
+    trial = proposal.trial(history)
     return trial.begun(float(number)).ended(table.outcome(trial.arch), at=number + 1.0, rank=number)
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from benchmarks.bars import Bar
 from nasbot._typing import Json
 from nasbot.architecture import SearchSpace, initial_pool
+from nasbot.candidate import Candidate
 from nasbot.evolution import Mutation, MutationOperator
 from nasbot.storage import SqliteStorage
 from nasbot.storage.records import Run
@@ -85,7 +86,7 @@ def trials(n: int) -> list[Trial]:
             "seconds": {"distances": 0.2, "fitting": 0.2, "maximising": 0.1},
         }
         curve = tuple(Point(step, value * step / 20) for step in range(20))
-        running = Trial(number=number, arch=arch, notes=notes, proposed_after=number, curve=curve)
+        running = Trial(number=number, candidate=Candidate(arch), notes=notes, proposed_after=number, curve=curve)
         running = replace(running, started=10.0 * number, attempts=1)
         found.append(running.ended(Scored(value, {"parameters": 1000 + number}), at=10.0 * number + 9, rank=number))
     return found

@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmarks.bars import Bar
 from nasbot.architecture import SearchSpace, initial_pool
+from nasbot.candidate import Candidate
 from nasbot.evolution import MutationOperator, Rejected
 from nasbot.plots.plot import PLOTS, plot
 from nasbot.plots.snapshot import Snapshot
@@ -61,7 +62,7 @@ def study(n: int, kind: str = "cnn", seed: int = 0) -> Snapshot:
         trials.append(
             Trial(
                 number=number,
-                arch=arch,
+                candidate=Candidate(arch),
                 notes=notes[number],
                 proposed_after=known,
                 attempts=1,

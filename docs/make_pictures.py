@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from nasbot.architecture import Architecture, Layer, initial_pool
+from nasbot.candidate import Candidate
 from nasbot.drawing.matching import draw_matching
 from nasbot.plots.plot import PLOTS, PlotOptions, plot
 from nasbot.plots.snapshot import Snapshot
@@ -56,7 +57,7 @@ def study_trial(number: int, record: dict) -> Trial:
     scored = Scored(record["value"]) if "value" in record else Failed(record["cause"], record["message"])
     return Trial(
         number=number,
-        arch=Architecture.from_dict(record["network"]),
+        candidate=Candidate(Architecture.from_dict(record["network"])),
         notes=record["notes"],
         proposed_after=record["after"],
         attempts=1,
@@ -74,7 +75,7 @@ def other_study(record: dict, settings: dict) -> Snapshot:
     trials = [
         Trial(
             number=n,
-            arch=network,
+            candidate=Candidate(network),
             started=0.0,
             finished=finished,
             rank=n,

@@ -23,15 +23,15 @@ from experiments.records import Places
 from experiments.rivals import ACTIVATIONS, ScikitMLP, boosted, refitted
 from experiments.training import recipe_from, retrained
 from nasbot import NASBOT, Architecture, EvolutionSearch, RandomSearch, SearchSpace, Study, TreeBO
+from nasbot.candidate import Candidate
 from nasbot.data.dataset import Dataset
 from nasbot.errors import OptionError
 from nasbot.evolution import CNN_MODIFIERS
 from nasbot.execution import Finished, Job, LocalExecutor, Objective
 from nasbot.searchers import Recommends, Searcher
 from nasbot.study import Budget
-from nasbot.study.settings import POOL
 from nasbot.training.objective import TrainingObjective
-from nasbot.trial import Failed, Trial
+from nasbot.trial import POOL, Failed, Trial
 
 FEWEST_FOR_BELIEF = 5
 SCIKIT = "scikit-learn MLP"
@@ -85,7 +85,7 @@ def warm_up(searcher: Searcher, objective: Objective, executor: LocalExecutor) -
     first = searcher.initial_pool()
     trial = Study.in_memory(searcher).optimise(lambda arch: len(arch.layers), max(1, len(first)) + 1).history[-1]
     executor.start(objective)
-    executor.submit(Job(0, min((*first, trial.arch), key=lambda arch: arch.total_mass)))
+    executor.submit(Job(0, Candidate(min((*first, trial.arch), key=lambda arch: arch.total_mass))))
     while not any(isinstance(event, Finished) for event in executor.wait()):
         pass
 

@@ -4,10 +4,10 @@ Every public name is listed here once. Importing this is quick: numba, torch and
 need them, when they are first called.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from nasbot._display import register
+from nasbot._lazy import lazy_names
 from nasbot.architecture import (
     Architecture,
     Label,
@@ -105,17 +105,7 @@ _LATER = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _LATER:
-        raise AttributeError(f"module 'nasbot' has no attribute {name!r}")
-    value = getattr(import_module(_LATER[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
-
+__getattr__, __dir__ = lazy_names(__name__, _LATER)
 
 __all__ = [
     "NASBOT",

@@ -1,6 +1,7 @@
 """The records that searchers, executors, storages and studies share: one evaluation, how it ended, and all of them.
 
-Everything here is a frozen value, and values of the objective are always to be maximised.
+Everything here is a frozen value. Values are as the objective gave them; ``History.evaluated`` turns them, once, for
+beliefs, which maximise.
 
     waiting --> running --> completed    Scored
        ^           |   \\--> failed       Failed, with a cause
@@ -13,20 +14,47 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbot import _json
 from nasbot._display import display
+from nasbot._json import plain_json, utf8
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
+from nasbot.candidate import Candidate
 from nasbot.errors import OptionError, StudyError
 
-MAX_NOTE_DEPTH = 12
+# Who chose a candidate, where no searcher did.
+POOL = "pool"  # the study began with it
+FORK = "fork"  # taken over from another study
+RETRY = "retry"  # somebody asked for it again
+FINAL = "final"  # recommended, and trained longer at the end of the search
+NOT_PROPOSED = (POOL, FORK, RETRY, FINAL)
+
+
+class Direction(StrEnum):
+    """Whether the objective's values are better high or low."""
+
+    MAXIMISE = "maximise"
+    MINIMISE = "minimise"
+
+    @classmethod
+    def of(cls, given: str) -> Direction:
+        """The direction of this name."""
+        try:
+            return cls(given)
+        except ValueError:
+            raise OptionError(f"direction: expected maximise or minimise, got {str(given)[:40]!r}") from None
+
+    def turned(self, value: float) -> float:
+        """A value such that higher is better, or such a value as the objective has it; never minus zero."""
+        return (value if self is Direction.MAXIMISE else -value) + 0.0
 
 
 class TrialState(StrEnum):
@@ -54,6 +82,11 @@ class FailureCause(StrEnum):
     KILLED = "killed"  # somebody else ended its process
     CRASHED = "crashed"  # its process ended by itself without a result (segmentation fault, os._exit)
     REFUSED = "refused"  # it declined to start (nasbot.errors.RefusedError)
+    ENVIRONMENT = "environment"  # the machine failed: no file descriptors, no room on the disk, no process
+
+
+# Causes that say nothing about the candidate.
+EXTERNAL_CAUSES = frozenset({FailureCause.KILLED, FailureCause.ENVIRONMENT})
 
 
 # -- outcomes ----------------------------------------------------------------------------------------------------------
@@ -81,7 +114,7 @@ class Failed:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cause", FailureCause(self.cause))
-        object.__setattr__(self, "message", _one_string(self.message))
+        object.__setattr__(self, "message", utf8(self.message))
         object.__setattr__(self, "details", plain_json(self.details))
 
 
@@ -92,7 +125,7 @@ class Cancelled:
     message: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "message", _one_string(self.message))
+        object.__setattr__(self, "message", utf8(self.message))
 
 
 Outcome: TypeAlias = Scored | Failed | Cancelled
@@ -115,18 +148,114 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
-    """One evaluation of one network. Its state follows from what is filled in, so the two cannot disagree.
+class Provenance:
+    """Where a candidate came from."""
 
-    ``notes`` say where the network came from, as plain JSON. Searchers use these keys where they apply and may add
-    more: searcher (name), mean, sd, utility (predicted when proposed), parents (trial numbers), modifiers (names),
-    seconds ({distances, fitting, maximising}). The study adds deciding, the seconds of the whole proposal.
+    searcher: str = ""  # the name of what chose it, or one of NOT_PROPOSED
+    parents: tuple[int, ...] = ()  # the trials of which it was made
+    modifiers: tuple[str, ...] = ()  # by which it was made of them, by name
+    changes: tuple[str, ...] = ()  # the same in words
+    of_trial: int | None = None  # the trial that this one repeats: retry, final, fork
+    of_study: str | None = None  # the study that it was taken over from: fork
+    seconds: Mapping[str, float] = field(default_factory=dict)  # of deciding: "deciding" in all, and its parts
+
+    def __post_init__(self) -> None:
+        for name, kind in (("parents", int), ("modifiers", utf8), ("changes", utf8)):
+            object.__setattr__(self, name, tuple(kind(item) for item in getattr(self, name)))
+        object.__setattr__(self, "searcher", utf8(self.searcher))
+        object.__setattr__(self, "seconds", {name: float(value) for name, value in self.seconds.items()})
+
+    @property
+    def was_proposed(self) -> bool:
+        """Whether a searcher chose it."""
+        return self.searcher not in ("", *NOT_PROPOSED)
+
+    def to_dict(self) -> dict[str, Json]:
+        """As plain data, without what is empty."""
+        return _without_defaults(self)
+
+    @classmethod
+    def from_dict(cls, record: object) -> Provenance:
+        """What ``to_dict`` wrote; CodecError for anything else."""
+        found = _json.fields(record, "origin", (), optional=tuple(entry.name for entry in fields(cls)))
+        given: dict[str, Any] = {}
+        for name, value in found.items():
+            if name == "parents":
+                given[name] = tuple(_json.whole(item, name) for item in _json.items(value, name))
+            elif name in ("modifiers", "changes"):
+                given[name] = tuple(_json.text(item, name) for item in _json.items(value, name))
+            elif name == "of_trial":
+                given[name] = _json.whole(value, name)
+            elif name == "seconds":
+                given[name] = {part: _json.number(s, name) for part, s in _json.mapping(value, name).items()}
+            else:
+                given[name] = _json.text(value, name)
+        return cls(**given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """What its searcher believed of a candidate when it chose it. None: not said."""
+
+    median: float | None = None  # in the objective's own sense, as are lower and upper: 90 % lie between those
+    lower: float | None = None
+    upper: float | None = None
+    mean: float | None = None  # in standardised units, larger being better, as are the two below
+    sd: float | None = None  # of the value itself
+    observed_sd: float | None = None  # of what an evaluation would give: with its noise
+    feasible: float | None = None  # the probability that it can be evaluated at all
+    utility: float | None = None  # the acquisition
+    n_utilities: int | None = None  # how many candidates were looked at
+    utility_by_phase: Mapping[str, float] = field(default_factory=dict)  # the best after each phase of maximising
+    repairs: str = ""  # what had to be mended in fitting
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if isinstance(value, float | np.floating):  # a predicted NaN is forgotten
+                object.__setattr__(self, entry.name, float(value) if math.isfinite(value) else None)
+        phases = {name: float(value) for name, value in self.utility_by_phase.items() if math.isfinite(value)}
+        object.__setattr__(self, "utility_by_phase", phases)
+
+    def to_dict(self) -> dict[str, Json]:
+        """As plain data, without what is not said."""
+        return _without_defaults(self)
+
+    @classmethod
+    def from_dict(cls, record: object) -> Forecast:
+        """What ``to_dict`` wrote; CodecError for anything else."""
+        found = _json.fields(record, "forecast", (), optional=tuple(entry.name for entry in fields(cls)))
+        given: dict[str, Any] = {}
+        for name, value in found.items():
+            if name == "utility_by_phase":
+                given[name] = {phase: _json.number(u, name) for phase, u in _json.mapping(value, name).items()}
+            elif name == "repairs":
+                given[name] = _json.text(value, name)
+            else:
+                given[name] = (_json.whole if name == "n_utilities" else _json.number)(value, name)
+        return cls(**given)
+
+
+def _without_defaults(value: Provenance | Forecast) -> dict[str, Json]:
+    every = {entry.name: getattr(value, entry.name) for entry in fields(value)}
+    return plain_json({name: entry for name, entry in every.items() if entry not in (None, "", (), {})})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One evaluation of one candidate. Its state follows from what is filled in, so the two cannot disagree.
+
+    ``notes`` are the user's own, or those of a searcher of one's own, as plain JSON; nothing here reads them.
     """
 
     number: int
-    arch: Architecture
+    candidate: Candidate
+    fidelity: float = 1.0  # the share of a full training; more than 1 for finals
+    promoted_from: int | None = None  # the trial of the same candidate at a lower fidelity
+    origin: Provenance = field(default_factory=Provenance)
+    forecast: Forecast | None = None
     notes: Mapping[str, Json] = field(default_factory=dict)
-    proposed_after: int = 0  # how many trials were finished when this network was chosen
+    proposed_after: int = 0  # how many trials were finished when this candidate was chosen
     attempts: int = 0  # how often it was started
     interruptions: int = 0  # how many of those ended because the driver did
     started: float | None = None  # seconds since the study's start, here and below
@@ -137,8 +266,15 @@ class Trial:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", plain_json(self.notes))
+        if not 0 < self.fidelity < math.inf:
+            raise StudyError(f"trial {self.number}: expected a fidelity above 0, got {self.fidelity}")
         if (self.outcome is None) != (self.rank is None) or (self.outcome is None) != (self.finished is None):
             raise StudyError(f"trial {self.number}: outcome, rank and finished are given together or not at all")
+
+    @property
+    def arch(self) -> Architecture:
+        """The candidate's network."""
+        return self.candidate.arch
 
     @property
     def state(self) -> TrialState:
@@ -177,6 +313,8 @@ class Trial:
         return replace(self, curve=(*self.curve, *points))
 
 
+_FIXED = ("candidate", "fidelity", "promoted_from", "origin", "forecast", "notes", "proposed_after")
+
 _NEXT_STATES: Mapping[TrialState, frozenset[TrialState]] = {
     TrialState.WAITING: frozenset({TrialState.RUNNING, TrialState.CANCELLED}),
     TrialState.RUNNING: frozenset(TrialState),
@@ -187,10 +325,11 @@ _NEXT_STATES: Mapping[TrialState, frozenset[TrialState]] = {
 
 
 class Evaluated(NamedTuple):
-    """The networks that have values, and the values, in the order in which they were recorded."""
+    """The candidates that have values, and the values, higher being better, in the order of their recording."""
 
-    networks: tuple[Architecture, ...]
+    candidates: tuple[Candidate, ...]
     values: NDArray[np.float64]  # read-only
+    fidelities: NDArray[np.float64]  # read-only
 
 
 @dataclass(frozen=True)
@@ -198,6 +337,7 @@ class History(Sequence[Trial]):
     """All trials of a study; ``history[n]`` is trial n. Whatever is derived is in an order that a resume repeats."""
 
     trials: tuple[Trial, ...] = ()
+    direction: Direction = Direction.MAXIMISE
 
     def __post_init__(self) -> None:
         for number, trial in enumerate(self.trials):
@@ -240,10 +380,23 @@ class History(Sequence[Trial]):
 
     @cached_property
     def evaluated(self) -> Evaluated:
-        """The networks of ``completed`` and their values."""
-        values = np.array([trial.value for trial in self.completed], dtype=np.float64)
+        """The candidates of ``completed``, their values turned so that higher is better, and their fidelities."""
+        values = np.array([self.merit(trial) for trial in self.completed], dtype=np.float64)
+        fidelities = np.array([trial.fidelity for trial in self.completed], dtype=np.float64)
         values.setflags(write=False)
-        return Evaluated(tuple(trial.arch for trial in self.completed), values)
+        fidelities.setflags(write=False)
+        return Evaluated(tuple(trial.candidate for trial in self.completed), values, fidelities)
+
+    def merit(self, trial: Trial) -> float:
+        """The value of a completed trial, turned so that higher is better."""
+        assert trial.value is not None
+        return self.direction.turned(trial.value)
+
+    @cached_property
+    def ranked(self) -> tuple[Trial, ...]:
+        """Trials with a value at full fidelity, the best first; of equals the one recorded first."""
+        full = [trial for trial in self.completed if trial.fidelity >= 1]
+        return tuple(sorted(full, key=lambda trial: (-self.merit(trial), trial.rank)))
 
     @cached_property
     def failed(self) -> tuple[Trial, ...]:
@@ -257,13 +410,23 @@ class History(Sequence[Trial]):
 
     @cached_property
     def seen(self) -> frozenset[str]:
-        """Fingerprints of all networks but the cancelled ones: none of these may be proposed again."""
-        return frozenset(t.arch.fingerprint for t in self.trials if not isinstance(t.outcome, Cancelled))
+        """Fingerprints of all candidates but the cancelled ones: as new ones none of these may be proposed again."""
+        return frozenset(fingerprint for fingerprint, _ in self.seen_at)
+
+    @cached_property
+    def seen_at(self) -> frozenset[tuple[str, float]]:
+        """The same with the fidelities: a candidate is evaluated once at each."""
+        kept = (t for t in self.trials if not isinstance(t.outcome, Cancelled))
+        return frozenset((t.candidate.fingerprint, t.fidelity) for t in kept)
 
     @cached_property
     def best(self) -> Trial | None:
-        """The trial of the highest value, the first recorded of equal ones; None while there is none."""
-        return max(self.completed, key=lambda trial: (trial.value, -(trial.rank or 0)), default=None)
+        """The best trial of full fidelity, the first recorded of equal ones; None while there is none."""
+        return max(
+            (trial for trial in self.completed if trial.fidelity >= 1),
+            key=lambda trial: (self.merit(trial), -(trial.rank or 0)),
+            default=None,
+        )
 
     def with_trial(self, trial: Trial) -> History:
         """The history in which ``trial`` is the next one, or replaces its earlier self.
@@ -286,7 +449,7 @@ class History(Sequence[Trial]):
         """
         after = object.__new__(History)
         before, after_it = self.trials[: trial.number], self.trials[trial.number + 1 :]
-        derived: dict[str, object] = {"trials": (*before, trial, *after_it)}
+        derived: dict[str, object] = {"trials": (*before, trial, *after_it), "direction": self.direction}
         others = tuple(pending for pending in self.pending if pending.number != trial.number)
         if trial.outcome is None:
             derived["pending"] = tuple(sorted((*others, trial), key=lambda pending: pending.number))
@@ -297,7 +460,9 @@ class History(Sequence[Trial]):
             derived["completed"] = (*self.completed, trial) if isinstance(trial.outcome, Scored) else self.completed
         if not isinstance(trial.outcome, Cancelled):
             is_new = trial.number == len(self.trials)
-            derived["seen"] = self.seen | {trial.arch.fingerprint} if is_new else self.seen
+            entry = (trial.candidate.fingerprint, trial.fidelity)
+            derived["seen_at"] = self.seen_at | {entry} if is_new else self.seen_at
+            derived["seen"] = self.seen | {entry[0]} if is_new else self.seen
         after.__dict__.update(derived)
         return after
 
@@ -307,7 +472,8 @@ class History(Sequence[Trial]):
         Trials that were in flight then are waiting here, without curves.
         """
         known = self.trials[number].proposed_after
-        return History(tuple(t if _is_known(t, known) else _as_waiting(t) for t in self.trials[:number]))
+        trials = tuple(t if _is_known(t, known) else _as_waiting(t) for t in self.trials[:number])
+        return History(trials, self.direction)
 
 
 def _is_known(trial: Trial, n_finished: int) -> bool:
@@ -315,7 +481,8 @@ def _is_known(trial: Trial, n_finished: int) -> bool:
 
 
 def _as_waiting(trial: Trial) -> Trial:
-    return Trial(number=trial.number, arch=trial.arch, notes=trial.notes, proposed_after=trial.proposed_after)
+    unfinished = {"started": None, "finished": None, "rank": None, "outcome": None, "curve": ()}
+    return replace(trial, **unfinished, attempts=0, interruptions=0)  # type: ignore[arg-type]
 
 
 def _check_step(before: Trial, after: Trial) -> None:
@@ -323,48 +490,11 @@ def _check_step(before: Trial, after: Trial) -> None:
         raise StudyError(f"trial {before.number} is {before.state} already; an outcome is never changed")
     if after.state not in _NEXT_STATES[before.state]:
         raise StudyError(f"trial {before.number} is {before.state}; it cannot become {after.state}")
-    same_origin = before.proposed_after == after.proposed_after and before.notes == after.notes
-    if not same_origin or before.arch != after.arch:
-        raise StudyError(f"trial {before.number}: its network and where it came from never change")
+    if any(getattr(before, name) != getattr(after, name) for name in _FIXED):
+        raise StudyError(f"trial {before.number}: its candidate and where it came from never change")
 
 
-# -- plain data --------------------------------------------------------------------------------------------------------
-
-
-def plain_json(record: Mapping[str, object]) -> dict[str, Json]:
-    """A copy that JSON can carry: numpy scalars and arrays as numbers and lists, numbers that are not finite as null.
-
-    A note must not be able to end a study, so a predicted NaN is forgotten; anything that is not data is an error.
-    """
-    if not isinstance(record, Mapping):
-        raise OptionError(f"notes and details: expected a mapping of names to plain data, got {type(record).__name__}")
-    return {_key(key): _plain(value, 1) for key, value in record.items()}
-
-
-def _plain(value: object, depth: int) -> Json:
-    if depth > MAX_NOTE_DEPTH:
-        raise OptionError(f"notes and details: nested deeper than {MAX_NOTE_DEPTH} levels")
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, str):
-        return _one_string(value)
-    if isinstance(value, Mapping):
-        return {_key(key): _plain(entry, depth + 1) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry, depth + 1) for entry in value]
-    raise OptionError(f"notes and details: expected plain data, got {type(value).__name__}")
-
-
-def _key(key: object) -> str:
-    if not isinstance(key, str):
-        raise OptionError(f"notes and details: names are strings, got {type(key).__name__} {str(key)[:40]!r}")
-    return _one_string(key)
+# -- numbers -----------------------------------------------------------------------------------------------------------
 
 
 def _finite(value: object) -> float:
@@ -376,8 +506,3 @@ def _finite(value: object) -> float:
     except OverflowError:  # a whole number of hundreds of digits
         pass
     raise OptionError(f"value: expected a finite number, got {reprlib.repr(value)}")
-
-
-def _one_string(text: str) -> str:
-    """The text as UTF-8 can carry it: lone surrogates (undecodable bytes in a message) become question marks."""
-    return str(text).encode("utf-8", "replace").decode("utf-8")

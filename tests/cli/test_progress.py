@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from nasbot.architecture import initial_pool
+from nasbot.candidate import Candidate
 from nasbot.cli import _progress
 from nasbot.cli._progress import _State, _table, described, duration, progress, sparkline
 from nasbot.study import Budget
@@ -16,7 +17,7 @@ ARCHS = initial_pool("mlp-reg")
 
 
 def trial(number, **changes):
-    return replace(Trial(number=number, arch=ARCHS[number], notes={"searcher": "pool"}), **changes)
+    return replace(Trial(number=number, candidate=Candidate(ARCHS[number]), notes={"searcher": "pool"}), **changes)
 
 
 def ended(number, outcome):
@@ -40,7 +41,11 @@ class TestWords:
 
     def test_where_a_network_came_from(self):
         assert described(trial(0)) == "initial pool"
-        made = Trial(number=1, arch=ARCHS[1], notes={"searcher": "NASBOT", "parents": [0], "changes": ["a", "b\x1b"]})
+        made = Trial(
+            number=1,
+            candidate=Candidate(ARCHS[1]),
+            notes={"searcher": "NASBOT", "parents": [0], "changes": ["a", "b\x1b"]},
+        )
         assert described(made) == "from 0: a; b\\x1b"
 
 
@@ -88,7 +93,7 @@ class TestTable:
     def test_a_long_description_takes_no_other_columns_room(self):
         state = _State(Budget(trials=9), 0.0, [], "MSE", width=90)
         notes = {"searcher": "NASBOT", "parents": [3], "changes": ["layer 7 is changed into another"] * 9}
-        made = Trial(number=7, arch=ARCHS[7], notes=notes).begun(1.0)
+        made = Trial(number=7, candidate=Candidate(ARCHS[7]), notes=notes).begun(1.0)
         state.take(made.with_points([Point(1, -0.5), Point(2, -0.25)]).ended(Scored(-0.25), at=3.5, rank=0))
         console = Console(file=io.StringIO(), width=90, force_terminal=False)
         console.print(_table(state))

@@ -227,7 +227,7 @@ for number in (signal.SIGTERM, signal.SIGUSR1):
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from nasbot.execution.interruption import Interrupted, leaving_on_signals
 from nasbot.study import Study
-from nasbot.study.farewell import farewell
+from nasbot.study.interrupted_message import farewell
 from tests.study.searchers import Sensitive
 from tests.execution.objectives import Marked
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from nasbot.architecture import Label, LabelPenalties, Layer, Role, Vocabulary, chain
+from nasbot.candidate import Candidate
 from nasbot.errors import OptionError
 from nasbot.execution import Finished, Job, Limits, LocalExecutor
 from nasbot.testing.executor_conformance import PATIENCE, ExecutorConformance, sample_job
@@ -260,7 +261,7 @@ def test_a_network_that_cannot_be_sent_is_refused():
     executor = LocalExecutor()
     executor.start(objectives.scored)
     with pytest.raises(OptionError, match="rules of the vocabulary"):
-        executor.submit(Job(0, chain(toy, [Layer("dense")])))
+        executor.submit(Job(0, Candidate(chain(toy, [Layer("dense")]))))
     executor.close()
 
 
@@ -373,7 +374,7 @@ with Path(sys.argv[1]).open("a") as ran:
     ran.write("ran\\n")
 executor = LocalExecutor(1)  # not under if __name__ == "__main__"
 executor.start(objectives.scored)
-executor.submit(Job(0, initial_pool("mlp-reg")[0]))
+executor.submit(Job(0, Candidate(initial_pool("mlp-reg")[0])))
 print([type(event.outcome).__name__ for event in executor.wait()])
 executor.close()
 """

@@ -49,7 +49,7 @@ def searched(searcher: OptunaSearch, n_trials: int) -> History:
     history = History()
     for number in range(n_trials):
         proposal = searcher.propose(history, rng=np.random.default_rng(number))
-        trial = Trial(number=number, arch=proposal.arch, notes=proposal.notes, proposed_after=number)
+        trial = proposal.trial(history)
         outcome = Scored(float(proposal.arch.layers[1].units))
         history = history.with_trial(trial.begun(float(number)).ended(outcome, at=number + 1.0, rank=number))
     return history
@@ -66,9 +66,9 @@ def test_optuna_learns_what_is_good(sampler: str, n_trials: int):
 def test_optuna_is_told_what_is_pending_and_not_what_failed():
     flat = FlatSpace(max_depth=2)
     history = searched(OptunaSearch(space=SPACE, flat=flat), 3)
-    pending = Trial(number=3, arch=history[0].arch, notes=history[0].notes, proposed_after=3)
+    pending = Trial(number=3, candidate=history[0].candidate, notes=history[0].notes, proposed_after=3)
     failed = pending.begun(1.0).ended(Failed(FailureCause.NAN), at=2.0, rank=3)
-    foreign = Trial(number=3, arch=history[0].arch)
+    foreign = Trial(number=3, candidate=history[0].candidate)
     known = [_known(trial, flat.distributions()) for trial in (history[0], pending, failed, foreign)]
     assert [one and one.state.name for one in known] == ["COMPLETE", "RUNNING", None, None]
     assert known[0].value == history[0].value

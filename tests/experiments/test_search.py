@@ -10,6 +10,7 @@ from experiments.records import Places
 from experiments.rivals import ScikitMLP, boosted, refitted
 from experiments.training import recipe_from, retrained, scale_of
 from nasbot.architecture import Architecture
+from nasbot.candidate import Candidate
 from nasbot.data.dataset import Dataset
 from nasbot.errors import OptionError
 from nasbot.execution import evaluate
@@ -75,7 +76,7 @@ def test_scikit_learns_mlp_is_an_objective_like_any_other(folder: Path):
     objective = ScikitMLP(folder, max_steps=8, batch_size=32)
     searcher = search.METHODS[search.SCIKIT](*search.space_and_pool(tiny("regression"), Dataset.load(folder)))
     arch = searcher.propose(History(), rng=np.random.default_rng(0)).arch
-    outcome = evaluate(objective, LiveTrial(Job(0, arch, 7), lambda point: None))
+    outcome = evaluate(objective, LiveTrial(Job(0, Candidate(arch), 7), lambda point: None))
     assert isinstance(outcome, Scored), outcome
     assert outcome.value == outcome.details["valid"]
     assert 1e-4 <= outcome.details["step_size"] <= 1e-2

@@ -19,7 +19,7 @@ def main() -> int:
         with leaving_on_signals(second_kills=True):
             said("ready")
             from nasbot.study import Study
-            from nasbot.study.farewell import farewell
+            from nasbot.study.interrupted_message import farewell
             from tests.faults.objectives import Timed
             from tests.study.searchers import Sensitive
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from nasbot.architecture import initial_pool
+from nasbot.candidate import Candidate
 from nasbot.page.html import report_html
 from nasbot.plots.snapshot import Snapshot
 from nasbot.trial import Cancelled, Failed, FailureCause, History, Scored, Trial
@@ -97,7 +98,7 @@ def hostile_history():
         trials.append(
             Trial(
                 number=n,
-                arch=pool[n % len(pool)],
+                candidate=Candidate(pool[n % len(pool)]),
                 notes=notes,
                 attempts=1,
                 started=float(n),

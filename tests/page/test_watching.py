@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from nasbot.candidate import Candidate
 from nasbot.page import watching
 from nasbot.page.server import LivePage, name_of
 from nasbot.page.watching import WatchedStudy
@@ -25,7 +26,7 @@ def eager(monkeypatch):
 @pytest.fixture
 def driver(tmp_path):
     storage = SqliteStorage(tmp_path / "s.sqlite")
-    storage.create(SETTINGS, [Trial(number=n, arch=POOL[n]) for n in range(3)])
+    storage.create(SETTINGS, [Trial(number=n, candidate=Candidate(POOL[n])) for n in range(3)])
     yield storage
     storage.close()
 
@@ -46,13 +47,16 @@ def test_only_what_changed_has_a_new_revision(driver, watched):
     first = watched.look()
     assert (first.revision, changed_since(first, 0)) == (1, [0, 1, 2])
     assert watched.look().revision == 1
-    running = Trial(number=1, arch=POOL[1]).begun(1.0)
+    running = Trial(number=1, candidate=Candidate(POOL[1])).begun(1.0)
     driver.save(running)
     second = watched.look()
     assert (second.epoch, second.revision, changed_since(second, 1)) == (first.epoch, 2, [1])
     driver.save(running.with_points([Point(1, 0.5)]))
     assert changed_since(watched.look(), 2) == [1]
-    driver.save(running.with_points([Point(1, 0.5)]).ended(Scored(2.0), at=3.0, rank=0), Trial(number=3, arch=POOL[3]))
+    driver.save(
+        running.with_points([Point(1, 0.5)]).ended(Scored(2.0), at=3.0, rank=0),
+        Trial(number=3, candidate=Candidate(POOL[3])),
+    )
     third = watched.look()
     assert changed_since(third, 3) == [1, 3]
     assert json.loads(third.records[1])["value"] == 2.0
@@ -143,7 +147,7 @@ def test_names_in_addresses_need_no_escaping(tmp_path):
 
 
 def test_a_curve_alone_is_news(driver, watched):
-    running = Trial(number=0, arch=POOL[0]).begun(1.0)
+    running = Trial(number=0, candidate=Candidate(POOL[0])).begun(1.0)
     driver.save(running)
     before = watched.look().revision
     driver.save(replace(running, curve=(Point(1, 0.25),)))

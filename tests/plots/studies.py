@@ -2,9 +2,9 @@
 
 from benchmarks.plots import study
 from nasbot.architecture import initial_pool
+from nasbot.candidate import Candidate
 from nasbot.plots.snapshot import Snapshot
-from nasbot.study.settings import Direction
-from nasbot.trial import Cancelled, Failed, FailureCause, History, Point, Scored, Trial
+from nasbot.trial import Cancelled, Direction, Failed, FailureCause, History, Point, Scored, Trial
 
 POOL = initial_pool("mlp-reg")
 
@@ -13,7 +13,7 @@ def completed(number, value, *, rank, started=None, finished=None, notes=None, c
     started = float(10 * number) if started is None else started
     return Trial(
         number=number,
-        arch=arch or POOL[number % len(POOL)],
+        candidate=Candidate(arch or POOL[number % len(POOL)]),
         notes=notes or {"searcher": "pool"},
         attempts=1,
         started=started,
@@ -28,7 +28,7 @@ def failed(number, cause, *, rank, started=None, finished=None, notes=None, mess
     started = float(10 * number) if started is None else started
     return Trial(
         number=number,
-        arch=POOL[number % len(POOL)],
+        candidate=Candidate(POOL[number % len(POOL)]),
         notes=notes or {"searcher": "pool"},
         attempts=1,
         started=started,
@@ -69,14 +69,14 @@ def by_hand():
             completed(4, 5.0, rank=4, started=25.0, finished=45.0, notes=predicted),
             Trial(
                 number=5,
-                arch=POOL[5],
+                candidate=Candidate(POOL[5]),
                 notes={"searcher": "NASBOT", "parents": [4], "modifiers": ["skip"]},
                 attempts=1,
                 started=40.0,
                 curve=(Point(1, 1.0),),
             ),
-            Trial(number=6, arch=POOL[6], notes={"searcher": "NASBOT", "parents": [99]}),
-            Trial(number=7, arch=POOL[7], finished=45.0, rank=5, outcome=Cancelled()),
+            Trial(number=6, candidate=Candidate(POOL[6]), notes={"searcher": "NASBOT", "parents": [99]}),
+            Trial(number=7, candidate=Candidate(POOL[7]), finished=45.0, rank=5, outcome=Cancelled()),
         )
     )
 
@@ -87,7 +87,7 @@ def as_minimised(history=None):
 
 
 EMPTY = History()
-WAITING = History((Trial(number=0, arch=POOL[0]),))
+WAITING = History((Trial(number=0, candidate=Candidate(POOL[0])),))
 ONE = History((completed(0, 1.5, rank=0),))
 ALL_FAILED = History((failed(0, "oom", rank=0), failed(1, "nan", rank=1, message=""), failed(2, "oom", rank=2)))
 EXTREMES = {"no trials": EMPTY, "one waits": WAITING, "one value": ONE, "failures only": ALL_FAILED}

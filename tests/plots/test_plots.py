@@ -19,8 +19,7 @@ from nasbot.plots import plot as plots
 from nasbot.plots import series, style
 from nasbot.plots.plot import PLOTS, AxesPlot, PlotOptions, ScenePlot, figure, plot
 from nasbot.plots.snapshot import Snapshot
-from nasbot.study.settings import Direction
-from nasbot.trial import Failed, FailureCause, History
+from nasbot.trial import Direction, Failed, FailureCause, History
 
 from .geometry import overlapping
 from .studies import ALL_FAILED, EXTREMES, ONE, as_minimised, by_hand, completed, failed, grown

@@ -14,8 +14,7 @@ from nasbot.plots import series
 from nasbot.plots.snapshot import Snapshot, plain
 from nasbot.searchers import RandomSearch
 from nasbot.study import Study
-from nasbot.study.settings import Direction
-from nasbot.trial import History
+from nasbot.trial import Direction, History
 
 from .studies import ALL_FAILED, EMPTY, EXTREMES, ONE, POOL, WAITING, as_minimised, by_hand, completed, failed
 

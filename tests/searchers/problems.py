@@ -2,6 +2,7 @@
 
 from nasbot._rng import Role, stream
 from nasbot.architecture import Layer, SearchSpace, chain, initial_pool
+from nasbot.candidate import Candidate
 from nasbot.gp import BeliefOptions
 from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
 from nasbot.trial import Failed, FailureCause, History, Scored, Trial
@@ -60,7 +61,7 @@ def of_outcomes(pairs):
     """A history of (network, outcome), None for a pending one, recorded in this order."""
     trials, rank = [], 0
     for number, (arch, outcome) in enumerate(pairs):
-        trial = Trial(number=number, arch=arch)
+        trial = Trial(number=number, candidate=Candidate(arch))
         if outcome is not None:
             trial = trial.begun(float(number)).ended(outcome, at=number + 1.0, rank=rank)
             rank += 1
@@ -79,9 +80,7 @@ def follow(searcher, n, outcome=lambda arch: Scored(value_of(arch)), history=Non
     for _ in range(n):
         proposal = propose(searcher, history, seed)
         assert proposal.arch.fingerprint not in history.seen
-        trial = Trial(
-            number=len(history), arch=proposal.arch, notes=proposal.notes, proposed_after=len(history.finished)
-        )
+        trial = proposal.trial(history)
         ended = outcome(proposal.arch)
         if ended is not None:
             trial = trial.begun(0.0).ended(ended, at=1.0, rank=len(history.finished))

@@ -119,7 +119,7 @@ def test_names_of_objectives(nest):
 
 def test_names_of_data(nest):
     """``nasbot run`` and ``search`` name a study after its data."""
-    from nasbot.automl.search import default_name
+    from nasbot.automl.searching import default_name
 
     for name in names():
         data = SimpleNamespace(name=name, fingerprint="0123456789abcdef")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from nasbot.architecture import Label, LabelPenalties, Layer, Role, Vocabulary, chain
+from nasbot.candidate import Candidate
 from nasbot.errors import FileError, NasbotError, StorageError, StudyError
 from nasbot.storage import Run, SqliteStorage, examine, post_request, repair
 from nasbot.storage._pages import rows_in
@@ -228,7 +229,7 @@ def test_a_vocabulary_of_ones_own(tmp_path):
     )
     toy = Vocabulary("toy", labels, LabelPenalties.from_pairs(("in", "dense", "out"), {}))
     storage = SqliteStorage(tmp_path / "toy.sqlite", vocabulary=toy)
-    storage.create(SETTINGS, [Trial(number=0, arch=chain(toy, [Layer("dense")]))])
+    storage.create(SETTINGS, [Trial(number=0, candidate=Candidate(chain(toy, [Layer("dense")])))])
     storage.close()
     assert examine(tmp_path / "toy.sqlite").is_intact  # by its checksums
     with pytest.raises(NasbotError, match="unknown kind of network"):

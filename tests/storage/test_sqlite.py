@@ -12,6 +12,7 @@ from itertools import count
 import pytest
 
 from nasbot.architecture import Label, LabelPenalties, Layer, Role, Vocabulary, chain, initial_pool
+from nasbot.candidate import Candidate
 from nasbot.errors import FileError, NasbotError, StorageError, StudyError
 from nasbot.storage import SqliteStorage, _schema
 from nasbot.storage._rows import trial_of
@@ -261,7 +262,7 @@ def test_a_vocabulary_of_ones_own_is_needed_to_read_it(path):
     toy = Vocabulary("toy", labels, LabelPenalties.from_pairs(("in", "dense", "out"), {}))
     arch = chain(toy, [Layer("dense"), Layer("dense")])
     storage = SqliteStorage(path, vocabulary=toy)
-    storage.create(SETTINGS, [Trial(number=0, arch=arch)])
+    storage.create(SETTINGS, [Trial(number=0, candidate=Candidate(arch))])
     storage.close()
     with pytest.raises(NasbotError, match="trial 0: unknown kind of network"):
         read_everything(path)
@@ -339,7 +340,7 @@ print([str(t.state) for t in SqliteStorage({str(path)!r}, read_only=True).histor
 def test_pool_networks_survive(path):
     arch = initial_pool("cnn")[9]
     storage = SqliteStorage(path)
-    storage.create(SETTINGS, [Trial(number=0, arch=arch)])
+    storage.create(SETTINGS, [Trial(number=0, candidate=Candidate(arch))])
     storage.close()
     assert read_everything(path)[1][0].arch.to_json() == arch.to_json()
 

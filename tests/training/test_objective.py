@@ -12,6 +12,7 @@ import torch
 
 from nasbot.architecture import Layer
 from nasbot.architecture.blocks import chain
+from nasbot.candidate import Candidate
 from nasbot.data.dataset import Dataset, dataset_of
 from nasbot.errors import FileError, OptionError, StorageError
 from nasbot.execution.base import Job
@@ -40,7 +41,7 @@ def names_in(place):
 
 def run(objective, arch=MLP, number=3, seed=0):
     points = []
-    outcome = evaluate(objective, LiveTrial(Job(number, arch, seed), points.append))
+    outcome = evaluate(objective, LiveTrial(Job(number, Candidate(arch), seed), points.append))
     return outcome, points
 
 
@@ -80,7 +81,7 @@ from nasbot.training.objective import TrainingObjective
 from nasbot.training.recipes import FAST
 arch = Architecture.from_json({MLP.to_json()!r})
 objective = TrainingObjective({str(folder)!r}, FAST.changed(n_steps=40, n_checks=4))
-print(evaluate(objective, LiveTrial(Job(3, arch, 0), print)).value)"""
+print(evaluate(objective, LiveTrial(Job(3, Candidate(arch), 0), print)).value)"""
     output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert float(output.splitlines()[-1]) == here
 
@@ -135,7 +136,7 @@ def finished(*values):
     trials = []
     for number, value in enumerate(values):
         arch = chain("mlp-reg", [Layer("relu", 8 + number)])
-        trial = Trial(number=number, arch=arch).begun(0.0)
+        trial = Trial(number=number, candidate=Candidate(arch)).begun(0.0)
         if value is not None:
             trial = trial.ended(Scored(value), at=1.0, rank=sum(v is not None for v in values[:number]))
         trials.append(trial)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nasbot.architecture import initial_pool
+from nasbot.candidate import Candidate
 from nasbot.errors import OptionError, StudyError
 from nasbot.trial import Cancelled, Failed, FailureCause, History, Point, Scored, Trial, TrialState, plain_json
 
@@ -13,7 +14,7 @@ POOL = initial_pool("mlp-reg")
 
 
 def waiting(number: int, **more) -> Trial:
-    return Trial(number=number, arch=POOL[number], **more)
+    return Trial(number=number, candidate=Candidate(POOL[number]), **more)
 
 
 def ended(number: int, outcome, rank: int) -> Trial:
@@ -52,7 +53,7 @@ def test_state_follows_from_the_record():
 
 def test_a_trial_without_a_rank_has_no_outcome():
     with pytest.raises(StudyError, match="given together"):
-        Trial(number=0, arch=POOL[0], outcome=Scored(1.0))
+        Trial(number=0, candidate=Candidate(POOL[0]), outcome=Scored(1.0))
 
 
 def test_views_are_in_the_order_of_recording(history):
@@ -104,7 +105,7 @@ def test_at_proposal_forgets_what_came_later():
         (waiting(5).begun(0.0).ended(Scored(1.0), at=1.0, rank=4), "it cannot become completed"),
         (waiting(3).begun(3.0).ended(Scored(1.0), at=4.0, rank=7), "next outcome has rank 4, got 7"),
         (waiting(3, notes={"searcher": "other"}).begun(3.0), "never change"),
-        (Trial(number=3, arch=POOL[9]).begun(3.0), "never change"),
+        (Trial(number=3, candidate=Candidate(POOL[9])).begun(3.0), "never change"),
     ],
 )
 def test_impossible_steps_are_refused(history, trial, words):
@@ -162,7 +163,11 @@ def test_what_a_grown_history_derives_is_what_a_whole_one_does(steps):
     """``with_trial`` carries over what was derived before; the slow twin derives everything anew."""
     grown = History()
     for number, step in steps:
-        trial = grown[number] if number < len(grown) else Trial(number=len(grown), arch=POOL[len(grown) % len(POOL)])
+        trial = (
+            grown[number]
+            if number < len(grown)
+            else Trial(number=len(grown), candidate=Candidate(POOL[len(grown) % len(POOL)]))
+        )
         rank = len(grown.finished)
         match step, str(trial.state):
             case "begin", "waiting":

@@ -3,7 +3,7 @@
 from nasbot.automl.found import FoundStudy, FoundTrial, files_of
 from nasbot.automl.place import Place
 from nasbot.automl.plan import Plan, pool_for, seconds_per_trial, space_for
-from nasbot.automl.search import Search, default_workers, plan_search, search
+from nasbot.automl.searching import Search, default_workers, plan_search, search
 
 __all__ = [
     "FoundStudy",

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from nasbot._typing import Json
 from nasbot.architecture.resources import resources
 from nasbot.automl.found import metrics_of
-from nasbot.study.settings import POOL
-from nasbot.trial import Failed, Trial
+from nasbot.trial import POOL, Failed, Trial
 
 if TYPE_CHECKING:
     from nasbot.automl.found import FoundStudy
@@ -34,14 +33,14 @@ def summary_of(study: FoundStudy) -> str:
     pool = best_of_pool(study)
     lines.append(f"best: trial {best.number}, loss {study.best_value:.5g} ({loss_name(study)})")
     if pool is not None and pool.value is not None and pool.number != best.number:
-        lines.append(f"      the best of the initial pool, trial {pool.number}, has {study.outward(pool.value):.5g}")
+        lines.append(f"      the best of the initial pool, trial {pool.number}, has {pool.value:.5g}")
     n_processing = len(best.arch.processing_layers)
     lines.append(f"      {n_processing} layers, {len(best.arch.edges)} connections, {size.parameters:,} parameters")
     lines += [f"      {name}: {_shown(value)}" for name, value in _flat(metrics_of(best)).items()]
     again = study.recommend()
     if again is not None and again.value is not None and again.number != best.number:
-        loss = study.outward(again.value)
-        lines.append(f"to train again: trial {again.number}, loss {loss:.5g}, the best when luck is taken out")
+        said = f"trial {again.number}, loss {again.value:.5g} (highest posterior mean)"
+        lines.append(f"recommended for retraining: {said}")
     return "\n".join(lines)
 
 
@@ -54,7 +53,7 @@ def record_of(study: FoundStudy) -> dict[str, Json]:
         "best_value": study.best_value,
         "best_trial": None if best is None else best.number,
         "recommended_trial": None if again is None else again.number,
-        "best_of_pool": None if pool is None or pool.value is None else study.outward(pool.value),
+        "best_of_pool": None if pool is None else pool.value,
         "loss": loss_name(study),
         "metrics": {} if best is None else dict(metrics_of(best)),
         "trials": len(history.finished),
@@ -70,8 +69,7 @@ def loss_name(study: FoundStudy) -> str:
 
 def best_of_pool(study: FoundStudy) -> Trial | None:
     """The best of the networks that the search began with."""
-    done = [trial for trial in study.history.completed if trial.notes.get("searcher") == POOL]
-    return max(done, key=lambda trial: trial.value or 0.0, default=None)
+    return next((trial for trial in study.history.ranked if trial.origin.searcher == POOL), None)
 
 
 def _flat(metrics: Mapping[str, Json], prefix: str = "") -> dict[str, Json]:

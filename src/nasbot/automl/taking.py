@@ -37,7 +37,7 @@ def best_model(study: FoundStudy, *, retrain: bool = False, seed: int = 0) -> Mo
     details: dict[str, Json] = {
         "data": data.name,
         "trial": best.number,
-        "loss": None if best.value is None else study.outward(best.value),
+        "loss": best.value,
         "retrained": retrain,
         "metrics": {} if retrain else dict(metrics_of(best)),
     }

@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from nasbot.errors import OptionError
-from nasbot.study.settings import Direction
-from nasbot.trial import Failed, History, Point, Scored, Trial, TrialState
+from nasbot.trial import Direction, Failed, History, Point, Scored, Trial, TrialState
 
 OnChange = Callable[[Trial], None]
 
@@ -89,24 +88,22 @@ class Follower:
             self.began(trial)
             self._n_points[trial.number] = n_known = 0
         if len(trial.curve) > (n_known or 0):
-            points = [Point(point.step, self.outward(point.value)) for point in trial.curve[n_known or 0 :]]
+            points = trial.curve[n_known or 0 :]
             self._n_points[trial.number] = len(trial.curve)
             self.reported(trial, points)
         if trial.outcome is not None:
             self._n_points.pop(trial.number, None)
             self.ended(trial, self._end(trial))
 
-    def outward(self, value: float) -> float:
-        """A value of a trial in the objective's own sense."""
-        return self.direction.turned(value) + 0.0
-
     def _end(self, trial: Trial) -> Ended:
-        is_record = trial.value is not None and (self._best is None or trial.value > self._best)
+        is_record = trial.value is not None and trial.fidelity >= 1 and self._is_better(trial.value)
         if is_record:
             self._best = trial.value
-        value = None if trial.value is None else self.outward(trial.value)
-        best = None if self._best is None else self.outward(self._best)
-        return Ended(value, str(trial.outcome.cause) if isinstance(trial.outcome, Failed) else "", best, is_record)
+        cause = str(trial.outcome.cause) if isinstance(trial.outcome, Failed) else ""
+        return Ended(trial.value, cause, self._best, is_record)
+
+    def _is_better(self, value: float) -> bool:
+        return self._best is None or self.direction.turned(value) > self.direction.turned(self._best)
 
     def began(self, trial: Trial) -> None:
         """An evaluation begins."""

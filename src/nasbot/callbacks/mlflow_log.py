@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nasbot.callbacks.follower import Ended, Follower, missing_extra
-from nasbot.plots.snapshot import number_of, texts_of
-from nasbot.study.settings import Direction
-from nasbot.trial import Cancelled, Failed, History, Point, Trial
+from nasbot.trial import Cancelled, Direction, Failed, History, Point, Trial
 
 PARENT = "mlflow.parentRunId"  # MLflow's own tag: shows a run inside another
 
@@ -62,16 +60,17 @@ class MLflowLog(Follower):
             "layers": len(trial.arch.layers),
             "edges": len(trial.arch.edges),
             "fingerprint": trial.arch.fingerprint[:12],
-            "searcher": trial.notes.get("searcher", ""),
-            "parents": ", ".join(texts_of(trial.notes, "parents")),
-            "modifiers": ", ".join(texts_of(trial.notes, "modifiers"))[:500],
+            "searcher": trial.origin.searcher,
+            "parents": ", ".join(map(str, trial.origin.parents)),
+            "modifiers": ", ".join(trial.origin.modifiers)[:500],
+            **trial.candidate.params,
         }
         for name, figure in figures.items():
             self._client.log_param(run, name, figure)
         for name in ("median", "lower", "upper"):
-            predicted = number_of(trial.notes, "predicted", name)
+            predicted = None if trial.forecast is None else getattr(trial.forecast, name)
             if predicted is not None:
-                self._client.log_metric(run, f"predicted_{name}", self.outward(predicted))
+                self._client.log_metric(run, f"predicted_{name}", predicted)
         self._client.log_dict(run, trial.arch.to_dict(), "network.json")
 
     def reported(self, trial: Trial, points: Sequence[Point]) -> None:

@@ -16,10 +16,8 @@ from typing import Any
 from nasbot.callbacks.follower import Ended, Follower, missing_extra
 from nasbot.drawing.draw import draw
 from nasbot.errors import FileError
-from nasbot.plots.snapshot import number_of
 from nasbot.plots.style import short
-from nasbot.study.settings import Direction
-from nasbot.trial import History, Point, Trial
+from nasbot.trial import Direction, History, Point, Trial
 
 
 class TensorBoardLog(Follower):
@@ -64,7 +62,7 @@ class TensorBoardLog(Follower):
             "value": end.value,
             "best": end.best,
             "seconds": trial.seconds,
-            "deciding": number_of(trial.notes, "deciding"),
+            "deciding": trial.origin.seconds.get("deciding"),
             "failed": float(self._n_failed),
         }
         for name, figure in figures.items():

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from nasbot.cli._outcome import one_line
-from nasbot.trial import Failed, Scored, Trial, TrialState
+from nasbot.trial import POOL, Failed, Scored, Trial, TrialState
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -77,12 +77,11 @@ def duration(seconds: float) -> str:
 
 def described(trial: Trial) -> str:
     """Where a network came from, in a few words."""
-    changes = trial.notes.get("changes")
-    if isinstance(changes, list | tuple) and changes:
-        parents = trial.notes.get("parents")
-        origin = f"from {parents[0]}: " if isinstance(parents, list | tuple) and parents else ""
-        return one_line(origin + "; ".join(map(str, changes)))
-    return "initial pool" if trial.notes.get("searcher") == "pool" else "new"
+    origin = trial.origin
+    if origin.changes:
+        parent = f"from {origin.parents[0]}: " if origin.parents else ""
+        return one_line(parent + "; ".join(origin.changes))
+    return "initial pool" if origin.searcher == POOL else "new"
 
 
 class _State:
@@ -142,8 +141,8 @@ class _State:
 
 
 def loss_of(trial: Trial) -> float:
-    """The loss of a completed trial: the study keeps what is to be maximised."""
-    return -(trial.value if trial.value is not None else float("-inf"))
+    """The loss of a completed trial."""
+    return trial.value if trial.value is not None else float("inf")
 
 
 class _Lines:
@@ -206,7 +205,7 @@ def _table(state: _State) -> RenderableType:
 
 
 def _row(trial: Trial, state: _State) -> tuple[str, str, str, str, str]:
-    curve = [-point.value for point in trial.curve]
+    curve = [point.value for point in trial.curve]
     if trial.state is TrialState.RUNNING:
         took = state.elapsed - (trial.started or state.elapsed)
         value = f"{min(curve):.4g} …" if curve else "starting"

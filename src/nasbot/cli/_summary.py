@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nasbot.page.records import Turn, best_record, counts_record, driven_seconds
-from nasbot.storage import SqliteStorage
-from nasbot.study.places import SUFFIX, studies_folder, study_path
-from nasbot.study.settings import Direction
+from nasbot.page.records import best_record, counts_record, driven_seconds
+from nasbot.storage import open_storage
+from nasbot.storage.paths import SUFFIX, studies_folder, study_path
 from nasbot.study.status import StudyStatus, status_of
 from nasbot.trial import History, TrialState
 
@@ -22,7 +21,6 @@ class Summary:
     path: Path
     status: StudyStatus
     history: History
-    turn: Turn
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, the keys that ``list`` and ``status`` document."""
@@ -31,7 +29,7 @@ class Summary:
             "file": str(self.path),
             **self.status.to_dict(),
             **counts_record(self.history),
-            "best": best_record(self.history, self.turn),
+            "best": best_record(self.history),
             "seconds": driven_seconds(self.history),
         }
 
@@ -45,7 +43,7 @@ class Summary:
     def best(self) -> str:
         """The best value and its trial."""
         best = self.history.best
-        return "none yet" if best is None else f"{self.turn(best.value):.6g} (trial {best.number})"
+        return "none yet" if best is None else f"{best.value:.6g} (trial {best.number})"
 
 
 class Watched:
@@ -53,14 +51,12 @@ class Watched:
 
     def __init__(self, study: str) -> None:
         self.path = study_path(study)
-        self._storage = SqliteStorage(self.path, read_only=True)
+        self._storage = open_storage(self.path, read_only=True)
 
     def summary(self) -> Summary:
         """The study as it is now."""
-        settings = self._storage.settings() or {}
         status, history = status_of(self._storage), self._storage.history()
-        direction = Direction.of(str(settings.get("direction", Direction.MAXIMISE)))
-        return Summary(name_of(self.path), self.path, status, history, Turn(direction))
+        return Summary(name_of(self.path), self.path, status, history)
 
     def __enter__(self) -> Watched:
         return self

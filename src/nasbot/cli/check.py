@@ -50,8 +50,8 @@ def check(
 
 def _study_file(given: str) -> Path | None:
     """The study that is meant, by its content, or by its name where there is no such file; None for a network."""
+    from nasbot.storage.paths import study_path
     from nasbot.storage.sqlite import MAGIC
-    from nasbot.study.places import study_path
 
     file = Path(given)
     try:

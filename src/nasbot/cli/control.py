@@ -43,7 +43,7 @@ def retry(study: Study, trial: Trial, as_json: Json = False) -> None:
 
 
 def _ask(study: str, kind: str, trial: int | None, *, as_json: bool) -> None:
-    from nasbot.study.places import study_path
+    from nasbot.storage.paths import study_path
     from nasbot.study.requests import ask_study
 
     asked = ask_study(study_path(study), kind, trial)

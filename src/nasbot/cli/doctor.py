@@ -47,7 +47,7 @@ def doctor(
     Versions, cores, memory, the studies' folder with its file system and free space, a study written and read back,
     and one step of training. Exit code 9 where something will not work.
     """
-    from nasbot.study.places import studies_folder
+    from nasbot.storage.paths import studies_folder
 
     where = existing(studies_folder() if folder is None else Path(folder))
     checks: list[tuple[str, Callable[[], Finding]]] = [
@@ -159,6 +159,7 @@ def file_system(folder: Path) -> str:
 def _store(where: Path) -> Finding:
     """A study of its own in that folder: written, read beside its driver, refused to a second one, checked, removed."""
     from nasbot.architecture import initial_pool
+    from nasbot.candidate import Candidate
     from nasbot.errors import StudyError
     from nasbot.storage import SqliteStorage, examine
     from nasbot.trial import Scored, Trial
@@ -167,7 +168,7 @@ def _store(where: Path) -> Finding:
         path = Path(folder) / "study.sqlite"
         driver = SqliteStorage(path, patience=0)
         try:
-            trials = [Trial(number=n, arch=arch) for n, arch in enumerate(initial_pool("mlp-reg")[:3])]
+            trials = [Trial(number=n, candidate=Candidate(arch)) for n, arch in enumerate(initial_pool("mlp-reg")[:3])]
             driver.create({"seed": 0}, trials)
             begun = time.perf_counter()
             for trial in trials:

@@ -25,16 +25,12 @@ def explain(
     with StudyView.read(study) as view:
         effect = view.explain(trial)
         record = view.history[trial]
-        value = None if record.value is None else view.outward(record.value)
+        value = record.value
     if as_json:
         print_json({"trial": trial, "state": str(record.state), "value": value, **effect.to_dict()})
         return
-    changes = [one_line(str(change)) for change in _list(record.notes.get("changes"))]
-    parents = ", ".join(f"trial {parent}" for parent in _list(record.notes.get("parents")))
+    changes = [one_line(change) for change in record.origin.changes]
+    parents = ", ".join(f"trial {parent}" for parent in record.origin.parents)
     print(f"trial {trial}, {record.state}{'' if value is None else f', value {value:.6g}'}")
     print(f"  made from   {parents or 'no trial'} by {'; '.join(changes) or 'no change'}")
     print("\n".join(str(effect).splitlines()[1:]))
-
-
-def _list(noted: object) -> list[object]:
-    return noted if isinstance(noted, list) else []

@@ -23,7 +23,7 @@ def list_studies(
 
     A file that cannot be read is listed with what is wrong with it.
     """
-    from nasbot.study.places import studies_folder, study_files
+    from nasbot.storage.paths import studies_folder, study_files
 
     where = studies_folder() if folder is None else Path(folder)
     records = [_record(path) for path in study_files(where)]

@@ -25,7 +25,7 @@ def repair(
     The copy holds every trial whose checksum is right. The damaged file is not changed, and nothing is overwritten.
     """
     from nasbot.storage import repair as repaired
-    from nasbot.study.places import study_path
+    from nasbot.storage.paths import study_path
 
     file = study_path(study)
     copy = file.with_name(f"{file.stem}-repaired{file.suffix}") if out is None else Path(out)

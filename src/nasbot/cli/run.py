@@ -116,7 +116,7 @@ def searched(planned: Search) -> FoundStudy:
     from nasbot.cli._progress import progress
     from nasbot.execution.interruption import Interrupted, leaving_on_signals
     from nasbot.study import StudyView
-    from nasbot.study.farewell import farewell
+    from nasbot.study.interrupted_message import interrupted_message
 
     _announce(planned)
     metric = "log-loss" if planned.data.is_classification else "MSE"
@@ -128,7 +128,7 @@ def searched(planned: Search) -> FoundStudy:
         except Interrupted as stop:
             if planned.path is not None and planned.path.exists():
                 with StudyView.read(planned.path) as view:
-                    print(farewell(view, stop, resume=_command_line()), file=sys.stderr)
+                    print(interrupted_message(view, stop, resume=_command_line()), file=sys.stderr)
             raise
 
 

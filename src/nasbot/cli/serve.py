@@ -65,7 +65,7 @@ def serve(
 
 def _place(study: str | None) -> Path:
     """A folder as it is; a study's file, which must be there; the studies' folder where nothing is named."""
-    from nasbot.study.places import DEFAULT_FOLDER, FOLDER_VARIABLE, study_path
+    from nasbot.storage.paths import DEFAULT_FOLDER, FOLDER_VARIABLE, study_path
 
     if study is None:
         where = Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)

@@ -41,7 +41,7 @@ def show(
     elif as_json:
         from nasbot.page.records import trial_record
 
-        trials = [trial_record(one, summary.turn) for one in summary.history]
+        trials = [trial_record(one) for one in summary.history]
         print_json(summary.to_dict() | {"list": trials})
     else:
         _print_trials(summary, list(summary.history) if everything else _chosen(summary, top))
@@ -49,7 +49,7 @@ def show(
 
 def _chosen(summary: Summary, top: int) -> list[Trial]:
     """The best, then what runs."""
-    best = sorted(summary.history.completed, key=lambda trial: -(trial.value or 0.0))[:top]
+    best = list(summary.history.ranked[:top])
     return best + [trial for trial in summary.history.pending if trial.started is not None]
 
 
@@ -58,7 +58,7 @@ def _print_trials(summary: Summary, trials: Sequence[Trial]) -> None:
 
     rows = []
     for trial in trials:
-        value = summary.turn(trial.value)
+        value = trial.value
         rows.append(
             (
                 str(trial.number),
@@ -67,7 +67,7 @@ def _print_trials(summary: Summary, trials: Sequence[Trial]) -> None:
                 "" if trial.seconds is None else in_short(trial.seconds),
                 str(len(trial.arch.layers)),
                 f"{trial.arch.total_mass:,.0f}",
-                one_line(str(trial.notes.get("searcher", "")))[:30],
+                one_line(trial.origin.searcher)[:30],
                 short_fingerprint(trial.arch.fingerprint),
             )
         )
@@ -87,7 +87,7 @@ def _show_trial(summary: Summary, number: int, *, as_json: bool) -> None:
     if not 0 <= number < len(summary.history):
         raise StudyError(f"there is no trial {number}; the study has {len(summary.history)}, numbered from 0")
     trial = summary.history[number]
-    record: dict[str, Any] = whole_trial_record(trial, summary.turn)
+    record: dict[str, Any] = whole_trial_record(trial)
     if as_json:
         print_json(record)
         return

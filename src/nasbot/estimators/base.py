@@ -93,9 +93,9 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
                 raise StudyError(f"none of {tried} networks could be trained: {_cause(found.history)}")
             network: Any = train(best.arch, data, planned.recipe, seed=seed).network if self.retrain else best.model()
             self.architecture_: Architecture = best.arch
-            self.loss_ = float(found.outward(best.value))
+            self.loss_ = float(best.value)
             self.n_trials_ = len(found.history.finished)
-            self.losses_ = np.array([found.outward(trial.value) for trial in found.history.completed])  # type: ignore[arg-type]  # completed trials have one
+            self.losses_ = np.array([trial.value for trial in found.history.completed])
             self._model: Any = Model(network, data.preprocessing)
         finally:
             found.close()

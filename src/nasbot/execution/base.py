@@ -11,21 +11,29 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from nasbot.architecture import Architecture
+from nasbot.candidate import Candidate
 from nasbot.errors import OptionError, StudyError
 from nasbot.trial import Outcome, Point
 
-# objective(arch) -> number, to be maximised (or minimised, if the study says so). One with a parameter named ``trial``
-# is also given the LiveTrial, for report(step, value), a seed and a generator. It may return a Scored with details.
+# objective(arch) -> number, to be maximised (or minimised, if the study says so). One with a parameter named ``params``
+# is given the candidate's; one with a parameter named ``trial`` the LiveTrial: report(step, value), the fidelity, a
+# seed and a generator. It may return a Scored with details.
 Objective: TypeAlias = Callable[..., object]
 
 
 @dataclass(frozen=True)
 class Job:
-    """One evaluation to do: the trial's number, its network and the study's seed."""
+    """One evaluation to do: the trial's number, its candidate and fidelity, and the study's seed."""
 
     number: int
-    arch: Architecture
+    candidate: Candidate
     seed: int = 0
+    fidelity: float = 1.0
+
+    @property
+    def arch(self) -> Architecture:
+        """The candidate's network."""
+        return self.candidate.arch
 
 
 @dataclass(frozen=True)

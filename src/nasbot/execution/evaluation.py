@@ -14,6 +14,7 @@ import numpy as np
 
 from nasbot._rng import Role, derived_seed, stream
 from nasbot.architecture import Architecture
+from nasbot.candidate import Params
 from nasbot.errors import DivergedError, NasbotError, RefusedError
 from nasbot.execution.base import Job, Objective
 from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point, Scored
@@ -31,6 +32,8 @@ class LiveTrial:
     def __init__(self, job: Job, send: Callable[[Point], None]) -> None:
         self.number = job.number
         self.arch: Architecture = job.arch
+        self.params: Params = job.candidate.params
+        self.fidelity = job.fidelity  # the share of a full training, in (0, 1]; more for finals
         self.seed = derived_seed(job.seed, job.number, Role.OBJECTIVE)  # for libraries that want a whole number
         self._study_seed = job.seed
         self._send = send
@@ -51,19 +54,26 @@ class LiveTrial:
 def evaluate(objective: Objective, live: LiveTrial) -> Outcome:
     """The outcome of one call, whatever happens in it; only KeyboardInterrupt passes."""
     try:
-        return outcome_of(objective(live.arch, trial=live) if wants_trial(objective) else objective(live.arch))
+        return outcome_of(called(objective, live))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001  an objective may raise anything, SystemExit included
         return failure_of(error)
 
 
-def wants_trial(objective: Objective) -> bool:
-    """Whether the objective has a parameter named ``trial``."""
+def called(objective: Objective, live: LiveTrial) -> object:
+    """What the objective returns, given the network and whatever else it asks for."""
+    given = {"trial": live, "params": live.params}
+    return objective(live.arch, **{name: given[name] for name in wanted(objective)})
+
+
+def wanted(objective: Objective) -> tuple[str, ...]:
+    """What the objective asks for beside the network, by the names of its parameters: ``params``, ``trial``."""
     try:
-        return "trial" in inspect.signature(objective).parameters
+        names = inspect.signature(objective).parameters
     except (TypeError, ValueError):  # builtins without a signature
-        return False
+        return ()
+    return tuple(name for name in ("params", "trial") if name in names)
 
 
 def outcome_of(returned: object) -> Outcome:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from nasbot.architecture import Architecture
 from nasbot.errors import OptionError, StudyError
 from nasbot.execution.base import Event, Finished, Job, Limits, Objective, Reported, check_can_submit, check_slots
-from nasbot.execution.evaluation import LiveTrial, as_number, evaluate, outcome_of, wants_trial
+from nasbot.execution.evaluation import LiveTrial, as_number, called, evaluate, outcome_of
 from nasbot.execution.interruption import allowed
 from nasbot.trial import Cancelled, Failed, FailureCause, Outcome
 
@@ -106,7 +106,7 @@ class _Paired:
         self._objective = objective
 
     def __call__(self, arch: Architecture, trial: LiveTrial) -> Outcome:
-        returned = self._objective(arch, trial=trial) if wants_trial(self._objective) else self._objective(arch)
+        returned = called(self._objective, trial)
         if not isinstance(returned, tuple) or len(returned) != 2:
             raise OptionError("without a duration function the objective returns a pair (value, seconds)")
         value, seconds = returned

@@ -18,7 +18,7 @@ from nasbot.drawing.draw import to_svg
 from nasbot.errors import FileError
 from nasbot.page.figures import FIGURES, figure_json, near_record
 from nasbot.page.payload import SERIES, about_record, as_json, compare_record, series_json, strip_record
-from nasbot.page.records import Turn, trial_record, whole_trial_record
+from nasbot.page.records import trial_record, whole_trial_record
 from nasbot.plots.snapshot import Snapshot
 from nasbot.study.status import StudyStatus
 
@@ -68,18 +68,18 @@ def report_json(
     snapshot: Snapshot, *, file: str = "", status: StudyStatus | None = None, others: Sequence[Snapshot] = ()
 ) -> str:
     """All of the report's data."""
-    history, turn = snapshot.history, Turn(snapshot.direction)
+    history = snapshot.history
     drawn = _drawn(snapshot)
     # Most of a report is drawings, which are a quarter as long when packed; what people may want to read is not.
     packed = {
-        "whole": as_json([whole_trial_record(trial, turn) for trial in history]),
+        "whole": as_json([whole_trial_record(trial) for trial in history]),
         "drawings": as_json([to_svg(t.arch) if t.number in drawn else None for t in history]),
         "near": as_json([near_record(snapshot, trial.number) for trial in history]),
     }
     parts: dict[str, str] = {
         "about": as_json(about_record(snapshot, status, file)),
         "strip": as_json(strip_record(snapshot, status)),
-        "trials": as_json([trial_record(trial, turn) for trial in history]),
+        "trials": as_json([trial_record(trial) for trial in history]),
         "series": _object({name: series_json(name, snapshot) for name in SERIES}),
         "figures": _object({name: figure_json(name, snapshot) for name in FIGURES}),
         "compare": as_json(compare_record([(each, {}) for each in (snapshot, *others)])),
@@ -106,7 +106,7 @@ def _drawn(snapshot: Snapshot) -> set[int]:
     history = snapshot.history
     if len(history) <= MAX_DRAWINGS:
         return {trial.number for trial in history}
-    ranked = sorted(history.completed, key=lambda trial: -(trial.value or 0.0))
+    ranked = history.ranked
     return {trial.number for trial in ranked[:MAX_DRAWINGS]}
 
 

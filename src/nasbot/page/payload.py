@@ -18,7 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from nasbot._typing import Json
-from nasbot.page.records import Turn, best_record, counts_record, driven_seconds, number_of, thinned
+from nasbot.page.records import best_record, counts_record, driven_seconds, number_of, thinned
 from nasbot.plots import series
 from nasbot.plots.snapshot import Snapshot
 from nasbot.study.status import StudyState, StudyStatus
@@ -55,7 +55,7 @@ def about_record(snapshot: Snapshot, status: StudyStatus | None, file: str) -> d
 
 def strip_record(snapshot: Snapshot, status: StudyStatus | None) -> dict[str, Json]:
     """The strip on top of every page."""
-    history, turn = snapshot.history, Turn(snapshot.direction)
+    history = snapshot.history
     elapsed = driven_seconds(history)
     is_driven = status is not None and status.is_driven
     if status is not None and status.state is StudyState.RUNNING and status.run is not None:
@@ -66,7 +66,7 @@ def strip_record(snapshot: Snapshot, status: StudyStatus | None) -> dict[str, Js
         "budget": str(status.budget) if status is not None and status.budget is not None else None,
         "left": _left(history, status, elapsed) if is_driven else None,
         **counts_record(history),
-        "best": best_record(history, turn),
+        "best": best_record(history),
         "workers": status.workers if status is not None and is_driven else 0,
         "sign_age": status.silence if status is not None else None,
         "ending": status.run.ending if status is not None and status.run is not None else None,
@@ -163,7 +163,7 @@ def _curves(snapshot: Snapshot) -> dict[str, Json]:
     """The best, running and latest curves, thinned: a page cannot show a thousand."""
     history = snapshot.history
     with_curves = [trial for trial in history if trial.curve]
-    by_value = sorted((t for t in with_curves if t.value is not None), key=lambda t: -(t.value or 0.0))
+    by_value = [t for t in history.ranked if t.curve]
     chosen = {trial.number: trial for trial in by_value[:10]}
     chosen |= {trial.number: trial for trial in with_curves if trial.state is TrialState.RUNNING}
     for trial in reversed(with_curves):
@@ -181,7 +181,7 @@ def _curves(snapshot: Snapshot) -> dict[str, Json]:
                 "state": str(trial.state),
                 "is_best": best is not None and trial.number == best.number,
                 "steps": [point.step for point in points],
-                "values": [snapshot.outward(point.value) for point in points],
+                "values": [point.value for point in points],
             }
             for trial in sorted(chosen.values(), key=lambda t: t.number)[:SHOWN_CURVES]
             for points in [thinned(trial.curve)]
@@ -233,7 +233,7 @@ def compare_record(studies: Sequence[tuple[Snapshot, Mapping[str, Json]]]) -> di
                 "searcher": snapshot.searcher,
                 "seed": snapshot.settings.get("seed"),
                 "trials": len(snapshot.history),
-                "best": number_of(_table(best_record(snapshot.history, Turn(snapshot.direction))).get("value")),
+                "best": number_of(_table(best_record(snapshot.history)).get("value")),
                 **more,
             }
             for snapshot, more in studies

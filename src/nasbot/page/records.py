@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from nasbot._typing import Json
-from nasbot.study.settings import Direction
-from nasbot.trial import Cancelled, Failed, FailureCause, History, Point, Scored, Trial, TrialState
+from nasbot.trial import Cancelled, Failed, FailureCause, Forecast, History, Point, Scored, Trial, TrialState
 
 MAX_LINE = 200  # characters of a message in a table
 MAX_MESSAGE = 20_000  # the end of a longer one is what says why
@@ -19,34 +18,16 @@ MAX_DETAILS = 40  # numbers of one trial's details that a table carries
 SHORT_FINGERPRINT = 12
 
 
-class Turn:
-    """From the study's sense, in which everything is maximised, to the objective's own."""
-
-    def __init__(self, direction: Direction) -> None:
-        self.minimises = direction is Direction.MINIMISE
-
-    def __call__(self, value: float | None) -> float | None:
-        """One value."""
-        return -value + 0.0 if value is not None and self.minimises else value
-
-    def interval(self, predicted: Json) -> dict[str, Json] | None:
-        """A predicted median with the ends of its interval, as searchers note it."""
-        if not isinstance(predicted, Mapping):
-            return None
-        lower, median, upper = (number_of(predicted.get(name)) for name in ("lower", "median", "upper"))
-        if self.minimises:
-            lower, upper = upper, lower
-        return {"lower": self(lower), "median": self(median), "upper": self(upper)}
-
-
-def trial_record(trial: Trial, turn: Turn) -> dict[str, Json]:
+def trial_record(trial: Trial) -> dict[str, Json]:
     """What tables and plots need of one trial: small, and without its curve."""
-    notes = trial.notes
+    origin, said = trial.origin, trial.forecast or Forecast()
     last = trial.curve[-1] if trial.curve else None
     return {
         "number": trial.number,
         "state": str(trial.state),
-        "value": turn(trial.value),
+        "value": trial.value,
+        "fidelity": trial.fidelity,
+        "params": dict(trial.candidate.params),
         "cause": str(trial.outcome.cause) if isinstance(trial.outcome, Failed) else None,
         "line": _first_line(_message(trial)),
         "started": trial.started,
@@ -54,36 +35,37 @@ def trial_record(trial: Trial, turn: Turn) -> dict[str, Json]:
         "seconds": trial.seconds,
         "rank": trial.rank,
         "attempts": trial.attempts,
-        "searcher": _text(notes.get("searcher")),
-        "parents": [parent for parent in _list(notes.get("parents")) if _is_number_of_earlier(parent, trial)],
-        "modifiers": [str(name)[:MAX_LINE] for name in _list(notes.get("modifiers"))],
-        "predicted": turn.interval(notes.get("predicted")),
-        "mean": number_of(notes.get("mean")),
-        "sd": number_of(notes.get("sd")),
-        "utility": number_of(notes.get("utility")),
-        "feasible": number_of(notes.get("feasible")),
-        "deciding": number_of(notes.get("deciding")),
+        "searcher": origin.searcher[:MAX_LINE] or None,
+        "parents": [parent for parent in origin.parents if 0 <= parent < trial.number],
+        "promoted_from": trial.promoted_from,
+        "modifiers": [name[:MAX_LINE] for name in origin.modifiers],
+        "predicted": None if said.median is None else {"lower": said.lower, "median": said.median, "upper": said.upper},
+        "mean": said.mean,
+        "sd": said.sd,
+        "utility": said.utility,
+        "feasible": said.feasible,
+        "deciding": origin.seconds.get("deciding"),
         "layers": len(trial.arch.layers),
         "edges": len(trial.arch.edges),
         "mass": trial.arch.total_mass,
         "fingerprint": trial.arch.fingerprint[:SHORT_FINGERPRINT],
         "details": _numbers(_details(trial)),
         "step": None if last is None else last.step,
-        "latest": None if last is None else turn(last.value),
+        "latest": None if last is None else last.value,
     }
 
 
-def whole_trial_record(trial: Trial, turn: Turn) -> dict[str, Json]:
+def whole_trial_record(trial: Trial) -> dict[str, Json]:
     """All there is about one trial but its drawing."""
     arch = trial.arch
-    return trial_record(trial, turn) | {
+    return trial_record(trial) | {
         "message": _message(trial)[-MAX_MESSAGE:],
         "all_details": dict(_details(trial)),
-        "notes": dict(trial.notes),
-        "changes": [str(change)[:MAX_LINE] for change in _list(trial.notes.get("changes"))],
+        "notes": {**trial.origin.to_dict(), **(trial.forecast or Forecast()).to_dict(), **trial.notes},
+        "changes": list[Json](change[:MAX_LINE] for change in trial.origin.changes),
         "interruptions": trial.interruptions,
         "proposed_after": trial.proposed_after,
-        "curve": [[point.step, turn(point.value)] for point in thinned(trial.curve)],
+        "curve": [[point.step, point.value] for point in thinned(trial.curve)],
         "n_points": len(trial.curve),
         "network": {
             "kind": arch.kind,
@@ -105,10 +87,10 @@ def counts_record(history: History) -> dict[str, Json]:
     }
 
 
-def best_record(history: History, turn: Turn) -> dict[str, Json] | None:
+def best_record(history: History) -> dict[str, Json] | None:
     """The best trial so far: which, its value, and when it was recorded."""
     best = history.best
-    return None if best is None else {"trial": best.number, "value": turn(best.value), "at": best.finished}
+    return None if best is None else {"trial": best.number, "value": best.value, "at": best.finished}
 
 
 def driven_seconds(history: History) -> float:
@@ -154,15 +136,3 @@ def _numbers(details: Mapping[str, Json], prefix: str = "") -> dict[str, Json]:
 
 def _first_line(message: str) -> str:
     return next((line for line in message.splitlines() if line.strip()), "")[:MAX_LINE]
-
-
-def _text(value: Json) -> str | None:
-    return None if value is None else str(value)[:MAX_LINE]
-
-
-def _list(value: Json) -> Sequence[Json]:
-    return value if isinstance(value, list) else []
-
-
-def _is_number_of_earlier(parent: Json, trial: Trial) -> bool:
-    return isinstance(parent, int) and not isinstance(parent, bool) and 0 <= parent < trial.number

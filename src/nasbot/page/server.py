@@ -35,11 +35,11 @@ from nasbot.page.guard import Guard, Rules, bracketed, is_loopback, is_wildcard
 from nasbot.page.html import SCRIPTS, STYLE, live_html, static_file
 from nasbot.page.payload import SERIES, as_json, compare_record, series_json
 from nasbot.page.protocol import PatientProtocol
-from nasbot.page.records import Turn, whole_trial_record
+from nasbot.page.records import whole_trial_record
 from nasbot.page.tables import trials_csv
 from nasbot.page.watching import Seen, WatchedStudy
 from nasbot.page.worker import Aside
-from nasbot.study.places import SUFFIX
+from nasbot.storage.paths import SUFFIX
 from nasbot.trial import Trial
 
 Answer = TypeVar("Answer")
@@ -207,8 +207,8 @@ class LivePage:
         found = self._trial(request)
         if found is None:
             return _nothing("there is no such trial")
-        seen, trial = found
-        return _json(await self._read(lambda: as_json(whole_trial_record(trial, Turn(seen.snapshot.direction)))))
+        _, trial = found
+        return _json(await self._read(lambda: as_json(whole_trial_record(trial))))
 
     async def drawing(self, request: Request) -> Response:
         """A trial's network as SVG."""

@@ -6,7 +6,7 @@ import csv
 import io
 
 from nasbot._typing import Json
-from nasbot.page.records import Turn, trial_record
+from nasbot.page.records import trial_record
 from nasbot.plots.snapshot import Snapshot
 
 COLUMNS = (
@@ -18,8 +18,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def trials_csv(snapshot: Snapshot) -> str:
     """Every trial in a row; the numbers of details have columns of their own."""
-    turn = Turn(snapshot.direction)
-    records = [trial_record(trial, turn) for trial in snapshot.history]
+    records = [trial_record(trial) for trial in snapshot.history]
     details = list(dict.fromkeys(name for record in records for name in _table(record["details"])))
     text = io.StringIO()
     writer = csv.writer(text)

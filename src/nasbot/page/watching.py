@@ -15,10 +15,9 @@ from threading import Lock
 from nasbot._typing import Json
 from nasbot.errors import NasbotError
 from nasbot.page.payload import about_record, as_json, strip_record
-from nasbot.page.records import Turn, trial_record
+from nasbot.page.records import trial_record
 from nasbot.plots.snapshot import Snapshot
 from nasbot.storage import SqliteStorage
-from nasbot.study.settings import Direction
 from nasbot.study.status import StudyStatus, status_of
 from nasbot.trial import History, Trial
 
@@ -105,8 +104,7 @@ class WatchedStudy:
             return replace(self.seen, status=status, problem=NO_STUDY)
         history = self._storage.history()
         before = self.seen
-        direction = Direction.of(str(settings.get("direction", Direction.MAXIMISE)))
-        snapshot = Snapshot(history, direction, self.name, settings)
+        snapshot = Snapshot(history, self.name, settings)
         seen = self._with_records(before, snapshot, status)
         self._signature, self._read_at = signature, time.monotonic()
         newest = max((stamp for stamp in signature[1:] if isinstance(stamp, float)), default=0.0)
@@ -116,7 +114,6 @@ class WatchedStudy:
         return seen
 
     def _with_records(self, before: Seen, snapshot: Snapshot, status: StudyStatus) -> Seen:
-        turn = Turn(snapshot.direction)
         old: tuple[Trial, ...] = before.snapshot.history.trials
         is_same_study = before.snapshot.settings == snapshot.settings and len(old) <= len(snapshot.history)
         if not is_same_study:
@@ -126,7 +123,7 @@ class WatchedStudy:
         for n, trial in enumerate(snapshot.history):
             if n < len(old) and old[n] is trial:
                 continue
-            text = as_json(trial_record(trial, turn))
+            text = as_json(trial_record(trial))
             if n >= len(records):
                 records.append(text)
                 changed.append(revision)

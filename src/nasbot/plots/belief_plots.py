@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nasbot.plots import series
-from nasbot.plots.beliefs import KNOWING_NOTHING
+from nasbot.plots.beliefs import BASELINE_LOG_DENSITY
 from nasbot.plots.style import (
     BEST,
     BLUE,
@@ -104,14 +104,14 @@ def plot_log_density(found: series.SurrogateHealth, ax: Axes) -> None:
     title = "Log density of what came"
     known = [(i + 1, p.log_density) for i, p in enumerate(found.points) if p.log_density is not None]
     if found.message or not known:
-        say(ax, title, found.message or "the notes do not say mean and sd")
+        say(ax, title, found.message or "the forecasts do not say mean and sd")
         return
     quiet(ax, title, x="predictions with a value", y="log density, standardised")
     densities = [density for _, density in known]
-    low, high, n_beyond = reaching_limits([*densities, KNOWING_NOTHING], higher_is_better=True)
+    low, high, n_beyond = reaching_limits([*densities, BASELINE_LOG_DENSITY], higher_is_better=True)
     ax.set_ylim(low, high)
     ax.scatter([i for i, _ in known], densities, s=10, color=SKY, linewidths=0)
-    ax.axhline(KNOWING_NOTHING, color=FAINT, linewidth=1.0)
+    ax.axhline(BASELINE_LOG_DENSITY, color=FAINT, linewidth=1.0)
     running = np.array(found.running_log_density)
     ax.plot(np.arange(1, len(running) + 1), running, color=BEST, linewidth=1.8)
     ax.set_xlim(1, max(len(running), 2))

@@ -1,6 +1,6 @@
 """Was the surrogate right? What it predicted of each network when it chose it, against what came.
 
-Read from the notes alone: nothing is fitted again, so it costs nothing and says what was believed at the time.
+Read from the trials' forecasts: nothing is fitted again, so it costs nothing and says what was believed at the time.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbot.plots.snapshot import Snapshot, Source, number_of, records_of
-from nasbot.study.settings import POOL, Direction
-from nasbot.trial import Trial
+from nasbot.plots.snapshot import Snapshot, Source, records_of
+from nasbot.trial import Forecast, Trial
 
-LEVEL = 0.9  # of the intervals in the notes
-KNOWING_NOTHING = -0.5 * math.log(2 * math.pi) - 0.5  # mean log density of standard normals under their own density
+LEVEL = 0.9  # of the intervals in forecasts
+BASELINE_LOG_DENSITY = (
+    -0.5 * math.log(2 * math.pi) - 0.5
+)  # mean log density of standard normals under their own density
 
 
-class Forecast(NamedTuple):
+class Foreseen(NamedTuple):
     """One proposed and completed trial. ``inside`` is whether the value lies in the interval predicted."""
 
     trial: int
@@ -45,7 +46,7 @@ class SurrogateHealth:
 
     direction: str
     level: float
-    points: tuple[Forecast, ...]
+    points: tuple[Foreseen, ...]
     running_coverage: tuple[float, ...]  # over the points so far
     running_log_density: tuple[float, ...]  # mean over the points so far; NaN before the first
     message: str = ""
@@ -76,13 +77,13 @@ def surrogate(source: Source) -> SurrogateHealth:
     snapshot = Snapshot.of(source)
     warp = _warp(snapshot)
     before: list[float] = []  # values known, in the order of their recording
-    points: list[Forecast] = []
+    points: list[Foreseen] = []
     n_finished: list[int] = []  # the rank of each value in ``before``
     for trial in snapshot.history.completed:
-        forecast = _forecast(snapshot, trial, before[: bisect_left(n_finished, trial.proposed_after)], warp)
-        if forecast is not None:
-            points.append(forecast)
-        before.append(trial.value or 0.0)
+        foreseen = _foreseen(snapshot, trial, before[: bisect_left(n_finished, trial.proposed_after)], warp)
+        if foreseen is not None:
+            points.append(foreseen)
+        before.append(snapshot.history.merit(trial))
         n_finished.append(trial.rank or 0)
     coverage = tuple(n / i for i, n in enumerate(accumulate(int(point.inside) for point in points), start=1))
     densities = _running_mean([point.log_density for point in points])
@@ -90,28 +91,24 @@ def surrogate(source: Source) -> SurrogateHealth:
     return SurrogateHealth(str(snapshot.direction), LEVEL, tuple(points), coverage, densities, message)
 
 
-def _forecast(snapshot: Snapshot, trial: Trial, before: list[float], warp: str) -> Forecast | None:
-    ends = [number_of(trial.notes, "predicted", name) for name in ("lower", "median", "upper")]
-    if trial.value is None or any(end is None for end in ends):
+def _foreseen(snapshot: Snapshot, trial: Trial, before: list[float], warp: str) -> Foreseen | None:
+    said, observed = trial.forecast, trial.value
+    if said is None or observed is None or said.median is None or said.lower is None or said.upper is None:
         return None
-    lower, median, upper = (snapshot.outward(end or 0.0) for end in ends)
-    if snapshot.direction is Direction.MINIMISE:
-        lower, upper = upper, lower
-    observed = snapshot.outward(trial.value)
-    z, density = _standardised(trial, before, warp)
-    return Forecast(trial.number, observed, median, lower, upper, lower <= observed <= upper, z, density)
+    z, density = _standardised(said, snapshot.history.merit(trial), before, warp)
+    inside = said.lower <= observed <= said.upper
+    return Foreseen(trial.number, observed, said.median, said.lower, said.upper, inside, z, density)
 
 
-def _standardised(trial: Trial, before: list[float], warp: str) -> tuple[float | None, float | None]:
+def _standardised(said: Forecast, value: float, before: list[float], warp: str) -> tuple[float | None, float | None]:
     """The value where the belief lives: warped as it warped the values it knew. None where that cannot be said."""
-    mean = number_of(trial.notes, "mean")
-    sd = number_of(trial.notes, "observed_sd") or number_of(trial.notes, "sd")  # a searcher may not know its noise
+    mean, sd = said.mean, said.observed_sd or said.sd  # a searcher may not know its noise
     if mean is None or sd is None or sd <= 0 or not before:
         return None, None
     from nasbot.gp.warping import InvalidValuesError, Warp, warp_values
 
     try:
-        at = float(warp_values(np.array(before), Warp(warp)).forward(np.array([trial.value]))[0])
+        at = float(warp_values(np.array(before), Warp(warp)).forward(np.array([value]))[0])
     except (InvalidValuesError, ValueError):  # a warp that does not take this value, or of another nasbot
         return None, None
     z = (at - mean) / sd
@@ -141,10 +138,10 @@ def _ranks(values: list[float]) -> NDArray[np.float64]:
 def _unpredicted(snapshot: Snapshot) -> str:
     if not snapshot.history:
         return "no trials yet"
-    proposed = [trial for trial in snapshot.history if trial.notes.get("searcher") not in (None, POOL)]
+    proposed = [trial for trial in snapshot.history if trial.origin.was_proposed]
     if not proposed:
         return "nothing was predicted yet: the first networks come from the pool"
-    if any("predicted" in trial.notes for trial in proposed):
+    if any(trial.forecast is not None and trial.forecast.median is not None for trial in proposed):
         return "no network that was predicted has a value yet"
     return f"{snapshot.searcher or 'the searcher'} predicts nothing: searchers with a surrogate (NASBOT) do"
 
@@ -180,15 +177,15 @@ def acquisition(source: Source) -> AcquisitionTrace:
     points = tuple(
         Acquired(
             trial.number,
-            utility,
-            _phases(trial),
-            int(number_of(trial.notes, "n_utilities") or 0),
-            1.0 if (feasible := number_of(trial.notes, "feasible")) is None else feasible,
+            said.utility,
+            tuple(said.utility_by_phase.items()),
+            said.n_utilities or 0,
+            1.0 if said.feasible is None else said.feasible,
             str(trial.state),
             trial.number in records,
         )
         for trial in snapshot.history
-        if (utility := number_of(trial.notes, "utility")) is not None
+        if (said := trial.forecast) is not None and said.utility is not None
     )
     searcher = snapshot.settings.get("searcher")
     name = str(searcher.get("acquisition", "")) if isinstance(searcher, Mapping) else ""
@@ -196,10 +193,3 @@ def acquisition(source: Source) -> AcquisitionTrace:
     if not points and "predicts nothing" in message:
         message = f"{snapshot.searcher or 'the searcher'} maximises no acquisition: searchers such as NASBOT do"
     return AcquisitionTrace(name, points, message)
-
-
-def _phases(trial: Trial) -> tuple[tuple[str, float], ...]:
-    phases = trial.notes.get("utility_by_phase")
-    if not isinstance(phases, Mapping):
-        return ()
-    return tuple((name, value) for name in phases if (value := number_of(phases, name)) is not None)

@@ -64,7 +64,7 @@ def architecture_map(source: Source, *, distance: NetworkDistance | None = None)
             trial.number,
             float(placed.places[i, 0]),
             float(placed.places[i, 1]),
-            snapshot.value_of(trial),
+            trial.value,
             str(trial.state),
             cause_of(trial),
             i in landmarks,

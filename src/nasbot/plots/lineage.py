@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
 
-from nasbot.plots.snapshot import Snapshot, Source, cause_of, parent_of, records_of, texts_of
+from nasbot.plots.snapshot import Snapshot, Source, cause_of, parent_of, records_of
+from nasbot.trial import History, Trial
 
 
 class LineageNode(NamedTuple):
@@ -65,10 +66,10 @@ def lineage(source: Source) -> Lineage:
                 parent,
                 generations[trial.number],
                 rows[trial.number],
-                texts_of(trial.notes, "modifiers"),
-                texts_of(trial.notes, "changes"),
-                snapshot.value_of(trial),
-                _gain(trial.value, None if parent is None else history[parent].value),
+                trial.origin.modifiers,
+                trial.origin.changes,
+                trial.value,
+                None if parent is None else _gain(history, trial, history[parent]),
                 str(trial.state),
                 cause_of(trial),
                 trial.number in ancestry,
@@ -79,9 +80,9 @@ def lineage(source: Source) -> Lineage:
     )
 
 
-def _gain(value: float | None, over: float | None) -> float | None:
-    """Both as the history has them, so that more is better."""
-    return None if value is None or over is None else value - over
+def _gain(history: History, trial: Trial, over: Trial) -> float | None:
+    """How much better a trial is than another, None where one of them has no value."""
+    return None if trial.value is None or over.value is None else history.merit(trial) - history.merit(over)
 
 
 def _rows(parents: list[int | None]) -> list[float]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nasbot.drawing.draw import to_svg
 from nasbot.plots import series
-from nasbot.plots.snapshot import Snapshot, Source, number_of, parent_of, texts_of
+from nasbot.plots.snapshot import Snapshot, Source, parent_of
 from nasbot.plots.style import BEST, SKY, clock, reaching_limits, short
 from nasbot.trial import Failed, Scored, Trial
 
@@ -41,7 +41,7 @@ def study_html(source: Source) -> str:
         ("time", clock(snapshot.elapsed)),
     ]
     if best is not None and best.value is not None:
-        facts.insert(1, ("best", f"{short(snapshot.outward(best.value), 6)} (trial {best.number})"))
+        facts.insert(1, ("best", f"{short(best.value, 6)} (trial {best.number})"))
     causes = series.failures(snapshot).rows
     if causes:
         facts.append(("failures", ", ".join(f"{row.n} {row.cause}" for row in causes)))
@@ -52,22 +52,26 @@ def study_html(source: Source) -> str:
 
 
 def trial_html(trial: Trial) -> str:
-    """Where a network came from, what became of it, its curve and its drawing; a trial does not know its direction."""
+    """Where a network came from, what became of it, its curve and its drawing."""
     facts = [("trial", f"{trial.number}, {trial.state}")]
     if trial.value is not None:
-        facts.append(("value", f"{short(trial.value, 6)} (as the study maximises it)"))
+        facts.append(("value", short(trial.value, 6)))
     if isinstance(trial.outcome, Failed):
         lines = trial.outcome.message.strip().splitlines()
         facts.append(("failed", f"{trial.outcome.cause}" + (f": {lines[0][:200]}" if lines else "")))
     if trial.seconds is not None:
         facts.append(("time", clock(trial.seconds)))
     parent = parent_of(trial, trial.number)
-    changes = "; ".join(texts_of(trial.notes, "changes")) or ", ".join(texts_of(trial.notes, "modifiers"))
+    changes = "; ".join(trial.origin.changes) or ", ".join(trial.origin.modifiers)
     origin = "" if parent is None else f"from trial {parent}" + (f" by {changes}" if changes else "")
-    facts.append(("made", origin or str(trial.notes.get("searcher", "by hand"))))
-    predicted = [number_of(trial.notes, "predicted", key) for key in ("median", "lower", "upper")]
-    if all(end is not None for end in predicted):
-        median, lower, upper = (short(end or 0.0) for end in predicted)
+    facts.append(("made", origin or trial.origin.searcher or "by hand"))
+    facts += [
+        (name, short(value) if isinstance(value, float) else str(value))
+        for name, value in trial.candidate.params.items()
+    ]
+    said = trial.forecast
+    if said is not None and said.median is not None:
+        median, lower, upper = (short(end or 0.0) for end in (said.median, said.lower, said.upper))
         facts.append(("predicted", f"{median}, 90 % between {lower} and {upper}"))
     if isinstance(trial.outcome, Scored):
         plain = {key: value for key, value in trial.outcome.details.items() if isinstance(value, str | int | float)}
@@ -120,15 +124,14 @@ def _folded(title: str, content: str) -> str:
 
 
 def _best_trials(snapshot: Snapshot) -> str:
-    ranked = sorted(snapshot.history.completed, key=lambda trial: (-(trial.value or 0.0), trial.rank or 0))
     rows: list[Sequence[str]] = [("trial", "value", "layers", "time", "made by")]
-    for trial in ranked[:N_SHOWN]:
-        made = ", ".join(texts_of(trial.notes, "modifiers")) or str(trial.notes.get("searcher", ""))
+    for trial in snapshot.history.ranked[:N_SHOWN]:
+        made = ", ".join(trial.origin.modifiers) or trial.origin.searcher
         seconds = "" if trial.seconds is None else clock(trial.seconds)
         rows.append(
             (
                 str(trial.number),
-                short(snapshot.outward(trial.value or 0.0), 6),
+                short(trial.value or 0.0, 6),
                 str(len(trial.arch.layers)),
                 seconds,
                 made,

@@ -183,7 +183,7 @@ def _chosen_trial(snapshot: Snapshot, options: PlotOptions) -> Trial | None:
 
 
 def _named(snapshot: Snapshot, trial: Trial) -> str:
-    value = snapshot.value_of(trial)
+    value = trial.value
     return f"trial {trial.number}" + (f" ({trial.state})" if value is None else f": {short(value)}")
 
 

@@ -30,13 +30,12 @@ from nasbot.architecture import Architecture
 from nasbot.architecture.resources import resources
 from nasbot.drawing.diff import EdgeChange, LayerChange, NetworkDiff, network_diff
 from nasbot.errors import NasbotError, OptionError
-from nasbot.plots.beliefs import Acquired, AcquisitionTrace, Forecast, SurrogateHealth, acquisition, surrogate
+from nasbot.plots.beliefs import Acquired, AcquisitionTrace, Foreseen, SurrogateHealth, acquisition, surrogate
 from nasbot.plots.embedding import ArchitectureMap, MapPoint, architecture_map
 from nasbot.plots.lineage import LedgerRow, Lineage, LineageNode, ModifierLedger, ledger, lineage
 from nasbot.plots.snapshot import Snapshot, Source, cause_of, number_of, plain
 from nasbot.study.deciding import DecidingTime
-from nasbot.study.settings import POOL
-from nasbot.trial import Failed, Scored, Trial, TrialState
+from nasbot.trial import POOL, Failed, Scored, Trial, TrialState
 
 __all__ = [
     "Acquired",
@@ -49,7 +48,7 @@ __all__ = [
     "EdgeChange",
     "FailureRow",
     "Failures",
-    "Forecast",
+    "Foreseen",
     "GroupCurve",
     "HistoryPoint",
     "HistorySeries",
@@ -139,11 +138,11 @@ def history(source: Source) -> HistorySeries:
     points: list[HistoryPoint] = []
     best: float | None = None
     for place, trial in enumerate(snapshot.history.finished, start=1):
-        value = snapshot.value_of(trial)
-        is_record = value is not None and (best is None or snapshot.is_better(value, best))
+        value = trial.value
+        is_record = value is not None and trial.fidelity >= 1 and (best is None or snapshot.is_better(value, best))
         best = value if is_record else best
         points.append(HistoryPoint(trial.number, place, trial.finished or 0.0, value, best, is_record, cause_of(trial)))
-    n_pool = sum(trial.notes.get("searcher") == POOL for trial in snapshot.history)
+    n_pool = sum(trial.origin.searcher == POOL for trial in snapshot.history)
     return HistorySeries(snapshot.name, str(snapshot.direction), tuple(points), n_pool, _without_values(snapshot))
 
 
@@ -193,8 +192,8 @@ def timeline(source: Source) -> Timeline:
         worker = heapq.heappop(free)
         end = elapsed if trial.finished is None else trial.finished
         heapq.heappush(taken, (end, worker))
-        deciding = number_of(trial.notes, "deciding") or 0.0
-        value = snapshot.value_of(trial)
+        deciding = trial.origin.seconds.get("deciding", 0.0)
+        value = trial.value
         spans.append(Span(trial.number, worker, start, end, str(trial.state), cause_of(trial), value, deciding))
     spent = sum(span.end - span.start for span in spans)
     busy = spent / (n_workers * elapsed) if n_workers and elapsed > 0 else 0.0
@@ -233,9 +232,9 @@ def curves(source: Source) -> LearningCurves:
         Curve(
             trial.number,
             tuple(point.step for point in trial.curve),
-            tuple(snapshot.outward(point.value) for point in trial.curve),
+            tuple(point.value for point in trial.curve),
             str(trial.state),
-            snapshot.value_of(trial),
+            trial.value,
             best is not None and trial.number == best.number,
         )
         for trial in snapshot.history
@@ -295,11 +294,8 @@ def costs(source: Source, cost: str = "parameters") -> Costs:
     elif cost == "seconds":
         found = [trial.seconds for trial in trials]
     known = [(trial, entry) for trial, entry in zip(trials, found, strict=True) if entry is not None]
-    front = _front([(entry, trial.value or 0.0) for trial, entry in known])
-    points = [
-        CostPoint(trial.number, entry, snapshot.outward(trial.value or 0.0), i in front)
-        for i, (trial, entry) in enumerate(known)
-    ]
+    front = _front([(entry, snapshot.history.merit(trial)) for trial, entry in known])
+    points = [CostPoint(trial.number, entry, trial.value or 0.0, i in front) for i, (trial, entry) in enumerate(known)]
     points.sort(key=lambda point: point.trial)
     return Costs(cost, str(snapshot.direction), tuple(points), _without_values(snapshot))
 
@@ -458,7 +454,7 @@ def layer_use(source: Source, n_best: int = 10) -> LayerUse:
     if n_best < 1:
         raise OptionError(f"n_best: expected at least 1, got {n_best}")
     snapshot = Snapshot.of(source)
-    ranked = sorted(snapshot.history.completed, key=lambda trial: (-(trial.value or 0.0), trial.rank or 0))
+    ranked = snapshot.history.ranked
     everyone = [_labels(trial.arch) for trial in ranked]
     top = everyone[:n_best]
     if not everyone:
@@ -585,7 +581,7 @@ def time_split(source: Source) -> TimeSplit:
 
 def _trial_time(trial: Trial) -> TrialTime:
     distances, fitting, maximising = (
-        number_of(trial.notes, "seconds", part) or 0.0 for part in ("distances", "fitting", "maximising")
+        trial.origin.seconds.get(part, 0.0) for part in ("distances", "fitting", "maximising")
     )
-    other = max(0.0, (number_of(trial.notes, "deciding") or 0.0) - distances - fitting - maximising)
+    other = max(0.0, trial.origin.seconds.get("deciding", 0.0) - distances - fitting - maximising)
     return TrialTime(trial.number, distances, fitting, maximising, other, trial.seconds or 0.0)

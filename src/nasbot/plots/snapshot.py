@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
-from nasbot.study.settings import POOL, Direction
-from nasbot.trial import Failed, History, Trial
+from nasbot.trial import Direction, Failed, History, Trial
 
 if TYPE_CHECKING:  # at run time it would bring all searchers, and scipy, to the live page
     from nasbot.study import StudyView
@@ -22,32 +21,28 @@ if TYPE_CHECKING:  # at run time it would bring all searchers, and scipy, to the
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The trials of a study as they are now, and what is needed to show them: the objective's sense and a name."""
+    """The trials of a study as they are now, and what is needed to show them: a name and the settings."""
 
     history: History
-    direction: Direction = Direction.MAXIMISE
     name: str = ""
     settings: Mapping[str, Json] = field(default_factory=dict)  # of the study; empty for a bare history
 
     @classmethod
     def of(cls, source: Source, *, name: str = "") -> Snapshot:
-        """What a study, a view of one or a bare history (values to be maximised) shows now; read once."""
+        """What a study, a view of one or a bare history shows now; read once."""
         if isinstance(source, Snapshot):
             return source
         if isinstance(source, History):
             return cls(source, name=name)
-        return cls(source.history, source.direction, name, source.settings)
+        return cls(source.history, name, source.settings)
 
-    def outward(self, value: float) -> float:
-        """A value of the history in the objective's own sense."""
-        return self.direction.turned(value) + 0.0  # no minus zero
-
-    def value_of(self, trial: Trial) -> float | None:
-        """The trial's value in the objective's own sense, None unless it is completed."""
-        return None if trial.value is None else self.outward(trial.value)
+    @property
+    def direction(self) -> Direction:
+        """Whether values are better high or low."""
+        return self.history.direction
 
     def is_better(self, value: float, other: float) -> bool:
-        """Whether an outward value beats another."""
+        """Whether a value beats another."""
         return self.direction.turned(value) > self.direction.turned(other)
 
     @property
@@ -56,7 +51,7 @@ class Snapshot:
         described = self.settings.get("searcher")
         if isinstance(described, Mapping) and "name" in described:
             return str(described["name"])
-        names = [str(trial.notes["searcher"]) for trial in self.history if trial.notes.get("searcher", POOL) != POOL]
+        names = [trial.origin.searcher for trial in self.history if trial.origin.was_proposed]
         return max(dict.fromkeys(names), key=names.count, default="")
 
     @property
@@ -74,9 +69,9 @@ def cause_of(trial: Trial) -> str:
     return str(trial.outcome.cause) if isinstance(trial.outcome, Failed) else ""
 
 
-def number_of(notes: Json, *keys: str) -> float | None:
-    """A finite number in nested notes, None where there is none: notes are the searcher's own."""
-    value = notes
+def number_of(details: Json, *keys: str) -> float | None:
+    """A finite number in nested details, None where there is none: details are the objective's own."""
+    value = details
     for key in keys:
         value = value.get(key) if isinstance(value, Mapping) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -84,19 +79,10 @@ def number_of(notes: Json, *keys: str) -> float | None:
     return float(value)
 
 
-def texts_of(notes: Mapping[str, Json], key: str) -> tuple[str, ...]:
-    """A list of texts in the notes, empty where there is none."""
-    value = notes.get(key)
-    return tuple(str(entry) for entry in value) if isinstance(value, list | tuple) else ()
-
-
 def parent_of(trial: Trial, n_trials: int) -> int | None:
-    """The trial of which this one's network was made, None where the notes name none that came before it."""
-    parents = trial.notes.get("parents")
-    first = parents[0] if isinstance(parents, list | tuple) and parents else None
-    if isinstance(first, bool) or not isinstance(first, int):
-        return None
-    return first if 0 <= first < min(trial.number, n_trials) else None
+    """The trial of which this one's network was made, None where its origin names none that came before it."""
+    first = next(iter(trial.origin.parents), None)
+    return first if first is not None and 0 <= first < min(trial.number, n_trials) else None
 
 
 def records_of(history: History) -> tuple[int, ...]:
@@ -104,8 +90,8 @@ def records_of(history: History) -> tuple[int, ...]:
     best = -math.inf
     records = []
     for trial in history.completed:
-        if trial.value is not None and trial.value > best:
-            best = trial.value
+        if trial.fidelity >= 1 and history.merit(trial) > best:
+            best = history.merit(trial)
             records.append(trial.number)
     return tuple(records)
 

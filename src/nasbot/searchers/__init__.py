@@ -4,9 +4,9 @@ Searchers load when they are first asked for: a study with a searcher of one's o
 others.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from nasbot._lazy import lazy_names
 from nasbot.searchers.base import Explains, Proposal, Recommends, Searcher
 from nasbot.searchers.effect import Effect, Effects, Near
 
@@ -18,23 +18,12 @@ if TYPE_CHECKING:
 
 _LATER = {
     **dict.fromkeys(("NASBOT", "Acquisition", "KernelTerms", "Maximiser"), "nasbot"),
-    "EvolutionSearch": "evolution_search",
-    "RandomSearch": "random_search",
-    "TreeBO": "treebo",
+    "EvolutionSearch": "nasbot.searchers.evolution_search",
+    "RandomSearch": "nasbot.searchers.random_search",
+    "TreeBO": "nasbot.searchers.treebo",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _LATER:
-        raise AttributeError(f"module 'nasbot.searchers' has no attribute {name!r}")
-    value = getattr(import_module(f"nasbot.searchers.{_LATER[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
-
+__getattr__, __dir__ = lazy_names(__name__, _LATER)
 
 __all__ = [
     "NASBOT",

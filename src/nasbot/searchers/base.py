@@ -11,38 +11,66 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
+from nasbot._json import plain_json
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
+from nasbot.candidate import Candidate
 from nasbot.searchers.effect import Effect, Effects
-from nasbot.trial import History, Trial, plain_json
+from nasbot.trial import Forecast, History, Provenance, Trial
 
 if TYPE_CHECKING:
-    from nasbot.architecture.space import SearchSpace
+    from nasbot.domain import Domain
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A network to evaluate, and where it came from (``Trial.notes`` lists the usual keys)."""
+    """A candidate to evaluate, at which fidelity, where it came from and what is believed of it.
 
-    arch: Architecture
+    ``promoted_from`` is the trial of the same candidate at a lower fidelity. ``notes`` are a searcher's own.
+    """
+
+    candidate: Candidate
+    fidelity: float = 1.0
+    promoted_from: int | None = None
+    origin: Provenance = field(default_factory=Provenance)
+    forecast: Forecast | None = None
     notes: Mapping[str, Json] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "notes", plain_json(self.notes))
 
+    @property
+    def arch(self) -> Architecture:
+        """The candidate's network."""
+        return self.candidate.arch
+
+    def trial(self, history: History) -> Trial:
+        """The trial that follows this history, if the proposal is taken."""
+        return Trial(
+            number=len(history),
+            candidate=self.candidate,
+            fidelity=self.fidelity,
+            promoted_from=self.promoted_from,
+            origin=self.origin,
+            forecast=self.forecast,
+            notes=self.notes,
+            proposed_after=len(history.finished),
+        )
+
 
 class Searcher(Protocol):
-    """Chooses the next network to evaluate. Every implementation promises:
+    """Chooses the next candidate to evaluate. Every implementation promises:
 
     - Stateless: all it knows is in ``history`` and its own settings. It may keep caches, and asking it in another
       order, in another process or after a resume gives the same answers. What it wants to remember from one proposal
       to the next goes into the notes.
     - Deterministic: equal settings, equal histories and equal generators give equal proposals. It draws from nothing
       but ``rng``, and no clock has a say: times, measured now or found in the history, are for people.
-    - Of a pending trial it uses only the network and the notes. Whether one waits or already runs, and its curve so
-      far, depend on luck.
-    - New: the proposal lies in ``space`` and is not, up to isomorphism, in ``history.seen``.
-    - Total: any history of networks of the space is answered, also an empty one, one in which all failed, and one
+    - Of a pending trial it uses only the candidate, its fidelity, its origin and the notes. Whether one waits or
+      already runs, and its curve so far, depend on luck.
+    - New: the proposal lies in ``domain`` and is not, up to isomorphism, in ``history.seen``; a promotion is a known
+      candidate at a fidelity that is not in ``history.seen_at``.
+    - Total: any history of candidates of the domain is answered, also an empty one, one in which all failed, and one
       with equal values. Where nothing new is left, it raises ExhaustedError.
     - It changes neither history nor global state.
     """
@@ -53,12 +81,12 @@ class Searcher(Protocol):
         ...
 
     @property
-    def space(self) -> SearchSpace:
+    def domain(self) -> Domain:
         """Where its proposals lie."""
         ...
 
-    def initial_pool(self) -> tuple[Architecture, ...]:
-        """The networks to evaluate before the first proposal, in this order; may be empty."""
+    def initial_pool(self) -> tuple[Candidate, ...]:
+        """The candidates to evaluate before the first proposal, in this order; may be empty."""
         ...
 
     def settings(self) -> Mapping[str, Json]:
@@ -66,13 +94,13 @@ class Searcher(Protocol):
         ...
 
     def propose(self, history: History, *, rng: np.random.Generator) -> Proposal:
-        """The network to evaluate next."""
+        """The candidate to evaluate next."""
         ...
 
 
 @runtime_checkable
 class Explains(Protocol):
-    """A searcher that can say what it believes. Same promises as ``propose``; values in answers are to be maximised."""
+    """A searcher that can say what it believes. Promises as of ``propose``; values are in the objective's own sense."""
 
     def explain(self, history: History, trial: Trial, *, rng: np.random.Generator) -> Effect:
         """What was believed of ``trial`` when it was proposed; ``history`` and ``rng`` are as ``propose`` had them."""

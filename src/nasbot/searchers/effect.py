@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from nasbot._json import plain_json
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
-from nasbot.trial import plain_json
 
 
 class Near(NamedTuple):
@@ -32,10 +32,6 @@ class Effect(NamedTuple):
     log_ei: float
     feasible: float  # probability that it can be evaluated at all; 1 as long as no network has failed
     nearest: tuple[Near, ...]  # by d_bar
-
-    def negated(self) -> Effect:
-        """For an objective that is minimised: the predicted values with the other sign."""
-        return self._replace(median=-self.median, lower=-self.upper, upper=-self.lower)
 
     def to_dict(self) -> dict[str, Json]:
         """As plain data; a number that is not finite as null."""
@@ -62,10 +58,6 @@ class Effects(tuple[Effect, ...]):
     """Effects of several changes, the most promising first; ``str`` is a table."""
 
     __slots__ = ()
-
-    def negated(self) -> Effects:
-        """For an objective that is minimised."""
-        return Effects(effect.negated() for effect in self)
 
     def top(self, n: int) -> Effects:
         """The first ``n``."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nasbot.architecture.resources import check_whole
+from nasbot.candidate import Candidate
 from nasbot.evolution import Evolution
 from nasbot.searchers.base import Proposal
 from nasbot.searchers.pool import PoolSearcher, lineage
@@ -29,17 +30,17 @@ class EvolutionSearch(PoolSearcher):
         parents = self._parents(history)
         evolution = Evolution(
             self.operator(),
-            self.initial_pool(),
+            self.pool_networks,
             avoid=[trial.arch for trial in history if trial.arch.fingerprint in history.seen],
         )
-        evolution.tell([trial.arch for trial in parents], [trial.value or 0.0 for trial in parents])
+        evolution.tell([trial.arch for trial in parents], [history.merit(trial) for trial in parents])
         mutations = evolution.ask(1, rng=rng)
         if mutations:
             arch, origin, steps = mutations[0].arch, mutations[0].parent, mutations[0].steps
         else:
             found = self.any_new(history)
             arch, origin, steps = found.arch, found.origin, found.steps
-        return Proposal(arch, {"searcher": self.name, **lineage(history, origin, steps)})
+        return Proposal(Candidate(arch), origin=lineage(history, self.name, origin, steps))
 
     def _parents(self, history: History) -> list[Trial]:
         """A generation is made from the ones before: what its own members found out is not looked at yet."""

@@ -16,12 +16,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbot._typing import Json
 from nasbot.acquisition import (
     Feasibility,
     Maximum,
@@ -37,6 +36,7 @@ from nasbot.acquisition import (
     upper_confidence_bound,
 )
 from nasbot.architecture import Architecture, Vocabulary
+from nasbot.candidate import Candidate
 from nasbot.errors import OptionError
 from nasbot.evolution import CNN_MODIFIERS, MLP_MODIFIERS, evaluation_schedule, one_step_edits
 from nasbot.gp import Belief, BeliefOptions, Prediction, fit_belief
@@ -48,7 +48,7 @@ from nasbot.searchers.effect import Effect, Effects, Near
 from nasbot.searchers.memory import DistanceMemory
 from nasbot.searchers.pool import PoolSearcher, best_networks, lineage, member
 from nasbot.searchers.threads import on_one_blas_thread
-from nasbot.trial import Failed, FailureCause, History, Trial
+from nasbot.trial import EXTERNAL_CAUSES, Failed, Forecast, History, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +60,6 @@ N_INCUMBENTS = 10  # best evaluated networks from which the default maximiser al
 # and half a fair sample of the rest, and only the best candidates by the whole belief: distances are most of deciding.
 N_LANDMARKS = 32
 N_NEAREST = 5  # evaluated networks shown beside a prediction
-NO_FAULT_OF_THE_NETWORK = frozenset({FailureCause.KILLED})
 
 
 class Acquisition(StrEnum):
@@ -139,21 +138,21 @@ class NASBOT(PoolSearcher):
         with clock("maximising"):
             maximum = self._maximise(history, view, for_utility, for_evolution, clock)
         found = maximum.best or self.any_new(history)
-        notes: dict[str, Json] = {
-            "searcher": self.name,
-            "utility": found.utility,
-            **lineage(history, found.origin, found.steps),
-            "n_utilities": maximum.n_evaluations,
-            "utility_by_phase": dict(maximum.by_phase),
-            "seconds": clock.seconds,
-        }
-        return Proposal(found.arch, notes | self._predicted(view, history, found.arch))
+        origin = lineage(history, self.name, found.origin, found.steps, clock.seconds)
+        forecast = Forecast(
+            utility=found.utility,
+            n_utilities=maximum.n_evaluations,
+            utility_by_phase=dict(maximum.by_phase),
+            **self._predicted(view, history, found.arch),
+        )
+        return Proposal(Candidate(found.arch), origin=origin, forecast=forecast)
 
     # -- belief ------------------------------------------------------------------------------------------------------
 
     def _view(self, history: History, rng: np.random.Generator, clock: _Stopwatch) -> _View | None:
         """What is believed after this history; None while nothing has a value."""
-        networks, values = history.evaluated
+        evaluated = history.evaluated
+        networks, values = tuple(candidate.arch for candidate in evaluated.candidates), evaluated.values
         if not networks:
             return None
         pending = tuple(trial.arch for trial in history.pending)
@@ -224,7 +223,7 @@ class NASBOT(PoolSearcher):
             return by_evolution(
                 utility,
                 operator,
-                self.initial_pool(),
+                self.pool_networks,
                 seen=history.seen,
                 n_evaluations=n_evaluations,
                 rng=for_evolution,
@@ -233,8 +232,8 @@ class NASBOT(PoolSearcher):
         return by_evolution_and_climbing(
             rough or utility,
             operator,
-            self.initial_pool(),
-            incumbents=best_networks(history.completed, N_INCUMBENTS),
+            self.pool_networks,
+            incumbents=best_networks(history, N_INCUMBENTS),
             exact_utility=utility if rough else None,
             seen=history.seen,
             n_evaluations=n_evaluations,
@@ -292,7 +291,7 @@ class NASBOT(PoolSearcher):
             raise OptionError("what_if: expected at least one evaluated network to start from, got none yet")
         edits = one_step_edits(best.arch, self.space, modifiers=self.modifiers)
         effects = self.believed(history, [(e.arch, f"{e.modifier}: {e.description}") for e in edits], rng=rng)
-        return Effects(sorted(effects, key=lambda effect: -effect.median))
+        return Effects(sorted(effects, key=lambda effect: -history.direction.turned(effect.median)))
 
     @on_one_blas_thread
     def recommend(self, history: History, *, rng: np.random.Generator) -> Trial | None:
@@ -326,7 +325,9 @@ class NASBOT(PoolSearcher):
             log_expected_improvement(prediction.mean, np.sqrt(prediction.variance), view.belief.best_value)
         )
         feasible = np.exp(view.log_feasible(d, d_bar))
-        lower, median, upper = view.belief.interval(observed)
+        sign = history.direction.turned(1.0)
+        lower, median, upper = (sign * end for end in view.belief.interval(observed))
+        lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
         middle = between.d.shape[0] // 2
         for i, (arch, change) in enumerate(networks):
             order = np.argsort(between.d_bar[middle, : view.n_evaluated, i], kind="stable")[:N_NEAREST]
@@ -348,19 +349,13 @@ class NASBOT(PoolSearcher):
                 nearest=nearest,
             )
 
-    def _predicted(self, view: _View | None, history: History, arch: Architecture) -> dict[str, Json]:
-        """For the notes: what ``explain`` will say of this network."""
+    def _predicted(self, view: _View | None, history: History, arch: Architecture) -> dict[str, Any]:
+        """For the forecast: what ``explain`` will say of this network."""
         if view is None:
             return {}
         effect = next(self._effects(view, history, [(arch, "")]))
-        return {
-            "mean": effect.mean,
-            "sd": effect.sd,
-            "observed_sd": effect.observed_sd,
-            "predicted": {"median": effect.median, "lower": effect.lower, "upper": effect.upper},
-            "feasible": effect.feasible,
-            "repairs": str(view.belief.repairs),
-        }
+        said = ("median", "lower", "upper", "mean", "sd", "observed_sd", "feasible")
+        return {**{name: getattr(effect, name) for name in said}, "repairs": str(view.belief.repairs)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,7 +399,7 @@ class _Stopwatch:
 
 
 def _is_its_own_fault(trial: Trial) -> bool:
-    return isinstance(trial.outcome, Failed) and trial.outcome.cause not in NO_FAULT_OF_THE_NETWORK
+    return isinstance(trial.outcome, Failed) and trial.outcome.cause not in EXTERNAL_CAUSES
 
 
 def _landmarks(values: Floats) -> NDArray[np.intp]:

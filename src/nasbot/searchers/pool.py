@@ -1,20 +1,23 @@
-"""What the four searchers share: they begin from a pool of networks and make others from it by modifiers."""
+"""What the four searchers share: they begin from a pool of candidates and make others from it by modifiers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import TypeVar
 
 from nasbot._typing import Json
 from nasbot.acquisition import Found
 from nasbot.architecture import Architecture, SearchSpace, initial_pool
-from nasbot.errors import ExhaustedError, NasbotError, OptionError
+from nasbot.candidate import Candidate
+from nasbot.domain import Domain, Fidelity, Param, check_pool
+from nasbot.errors import ExhaustedError, OptionError
 from nasbot.evolution import MODIFIERS, MutationOperator, Step, one_step_edits
 from nasbot.searchers.settings import described
-from nasbot.trial import History, Trial
+from nasbot.trial import History, Provenance
 
 Kind = TypeVar("Kind", bound=StrEnum)
 
@@ -24,19 +27,33 @@ class PoolSearcher:
     """Where to search, from which networks to begin, and by which modifiers others are made of them."""
 
     space: SearchSpace
-    pool: tuple[Architecture, ...] | None = None  # the initial pool of the space's kind by default
+    params: Mapping[str, Param] = field(default_factory=dict)  # searched together with the network
+    fidelity: Fidelity | None = None
+    # The initial pool of the space's kind by default; networks are taken with default params.
+    pool: tuple[Candidate | Architecture, ...] | None = None
     modifiers: tuple[str, ...] = tuple(MODIFIERS)
 
     def __post_init__(self) -> None:
-        if self.pool is not None:
-            object.__setattr__(self, "pool", tuple(self.pool))
-        _check_pool(self.space, self.initial_pool())
+        if not self.initial_pool():
+            raise OptionError("pool: expected at least one network, got none")
+        check_pool(self.initial_pool(), self.domain)
         self.operator()  # which knows what modifiers there are
         object.__setattr__(self, "modifiers", tuple(self.modifiers))
 
-    def initial_pool(self) -> tuple[Architecture, ...]:
-        """The networks evaluated first, and from which evolution starts."""
-        return initial_pool(self.space.kind) if self.pool is None else self.pool
+    @cached_property
+    def domain(self) -> Domain:
+        """What is searched."""
+        return Domain(self.space, self.params, self.fidelity)
+
+    def initial_pool(self) -> tuple[Candidate, ...]:
+        """The candidates evaluated first, and from whose networks evolution starts."""
+        pool = initial_pool(self.space.kind) if self.pool is None else self.pool
+        return tuple(map(self.domain.candidate, pool))
+
+    @cached_property
+    def pool_networks(self) -> tuple[Architecture, ...]:
+        """The networks of the pool, each once."""
+        return tuple(dict.fromkeys(candidate.arch for candidate in self.initial_pool()))
 
     def settings(self) -> Mapping[str, Json]:
         """Everything a proposal depends on besides space and history."""
@@ -56,7 +73,7 @@ class PoolSearcher:
         A small space is thus searched to its last network: ExhaustedError says that no edit of any known network leads
         to another one.
         """
-        known = dict.fromkeys((*self.initial_pool(), *(trial.arch for trial in history)))
+        known = dict.fromkeys((*self.pool_networks, *(trial.arch for trial in history)))
         for arch in known:
             if arch.fingerprint not in history.seen:
                 return Found(arch, math.nan, arch, ())
@@ -69,19 +86,26 @@ class PoolSearcher:
         )
 
 
-def lineage(history: History, origin: Architecture, steps: Sequence[Step]) -> dict[str, Json]:
-    """For the notes: of which trial a network was made, and how; of none where the pool was never evaluated."""
-    return {
-        "parents": [trial.number for trial in history if trial.arch == origin][:1],
-        "modifiers": [step.modifier for step in steps],
-        "changes": [str(step) for step in steps],
-    }
+def lineage(
+    history: History,
+    searcher: str,
+    origin: Architecture,
+    steps: Sequence[Step],
+    seconds: Mapping[str, float] | None = None,
+) -> Provenance:
+    """Of which trial a network was made, and how; of none where the pool was never evaluated."""
+    return Provenance(
+        searcher=searcher,
+        parents=tuple(trial.number for trial in history if trial.arch == origin)[:1],
+        modifiers=tuple(step.modifier for step in steps),
+        changes=tuple(str(step) for step in steps),
+        seconds=seconds or {},
+    )
 
 
-def best_networks(completed: Sequence[Trial], n: int) -> list[Architecture]:
-    """The ``n`` networks of highest value, the best first; of equals the one recorded first."""
-    ranked = sorted(completed, key=lambda trial: (-(trial.value or 0.0), trial.rank))
-    return [trial.arch for trial in ranked[:n]]
+def best_networks(history: History, n: int) -> list[Architecture]:
+    """The networks of the ``n`` best trials, the best first; of equals the one recorded first."""
+    return [trial.arch for trial in history.ranked[:n]]
 
 
 def member(kind: type[Kind], value: str, option: str) -> Kind:
@@ -90,17 +114,3 @@ def member(kind: type[Kind], value: str, option: str) -> Kind:
         return kind(value)
     except ValueError:
         raise OptionError(f"{option}: expected one of {', '.join(kind)}, got {str(value)[:40]!r}") from None
-
-
-def _check_pool(space: SearchSpace, pool: Sequence[Architecture]) -> None:
-    """Raise unless the pool has a network and all of them lie in the space."""
-    if not pool:
-        raise OptionError("pool: expected at least one network, got none")
-    for i, arch in enumerate(pool):
-        if not isinstance(arch, Architecture):
-            raise OptionError(f"pool network {i}: expected an Architecture, got {type(arch).__name__}")
-        try:
-            space.check(arch)
-        except NasbotError as error:
-            error.args = (f"pool network {i}: {error}",)
-            raise

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nasbot.acquisition import by_evolution
 from nasbot.architecture import Architecture
+from nasbot.candidate import Candidate
 from nasbot.evolution import evaluation_schedule
 from nasbot.searchers.base import Proposal
 from nasbot.searchers.pool import PoolSearcher, lineage
@@ -32,10 +33,10 @@ class RandomSearch(PoolSearcher):
         maximum = by_evolution(
             fitness,
             self.operator(),
-            self.initial_pool(),
+            self.pool_networks,
             seen=history.seen,
             n_evaluations=evaluation_schedule(self.step(history)),
             rng=for_evolution,
         )
         found = maximum.best or self.any_new(history)
-        return Proposal(found.arch, {"searcher": self.name, **lineage(history, found.origin, found.steps)})
+        return Proposal(Candidate(found.arch), origin=lineage(history, self.name, found.origin, found.steps))

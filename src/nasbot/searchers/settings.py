@@ -21,7 +21,9 @@ def described(searcher: PoolSearcher) -> dict[str, Json]:
     """Every option by its name but the space, which a study stores itself; networks by their fingerprints."""
     options = {entry.name: _described(getattr(searcher, entry.name)) for entry in fields(searcher)}
     del options["space"]
-    options["pool"] = [arch.fingerprint for arch in searcher.initial_pool()]
+    for name in ("params", "fidelity"):  # parts of the domain, which a study stores itself
+        del options[name]
+    options["pool"] = [candidate.fingerprint for candidate in searcher.initial_pool()]
     return {"type": type(searcher).__name__, **options}
 
 
@@ -36,6 +38,8 @@ def _described(value: object) -> Json:
         return {"type": "Otmann", "preset": value.rules.name, "structural_weights": list(value.structural_weights)}
     if is_dataclass(value) and not isinstance(value, Otmann):
         return {entry.name: _described(getattr(value, entry.name)) for entry in fields(value)}
+    if callable(value) and hasattr(value, "__qualname__"):  # a function by where it is, never by its address
+        return {"function": f"{value.__module__}.{value.__qualname__}"}
     return _foreign(value)
 
 

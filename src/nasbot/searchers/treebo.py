@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from nasbot.acquisition import by_evolution, log_expected_improvement, uniform
 from nasbot.architecture import Architecture
+from nasbot.candidate import Candidate
 from nasbot.errors import OptionError
 from nasbot.evolution import evaluation_schedule
 from nasbot.gp.warping import Warp, warp_values
 from nasbot.searchers.base import Proposal
-from nasbot.searchers.pool import PoolSearcher, best_networks, lineage, member
+from nasbot.searchers.pool import PoolSearcher, lineage, member
 from nasbot.searchers.threads import on_one_blas_thread
 from nasbot.searchers.tree_kernel import TreeBelief, is_chain
-from nasbot.trial import History, Trial
+from nasbot.trial import Forecast, History, Trial
 
 # Modifiers under which a chain stays a chain.
 CHAIN_MODIFIERS = (
@@ -46,8 +47,8 @@ class TreeBO(PoolSearcher):
         if branching := [name for name in self.modifiers if name not in CHAIN_MODIFIERS]:
             expected = ", ".join(CHAIN_MODIFIERS)
             raise OptionError(f"modifiers: TreeBO searches chains; expected some of {expected}, got {branching[0]!r}")
-        for i, arch in enumerate(self.initial_pool()):
-            if not is_chain(arch):
+        for i, candidate in enumerate(self.initial_pool()):
+            if not is_chain(candidate.arch):
                 raise OptionError(
                     f"pool network {i}: TreeBO searches chains; expected one, got a network that branches"
                 )
@@ -64,7 +65,8 @@ class TreeBO(PoolSearcher):
                 return uniform(np.zeros(len(archs)), rng=for_utility)
             return log_expected_improvement(*belief.predict(archs), best_value)
 
-        starts = dict.fromkeys((*best_networks(chains, N_INCUMBENTS), *self.initial_pool()))
+        incumbents = [trial.arch for trial in history.ranked if is_chain(trial.arch)]
+        starts = dict.fromkeys((*incumbents[:N_INCUMBENTS], *self.pool_networks))
         maximum = by_evolution(
             utility,
             self.operator(),
@@ -74,8 +76,8 @@ class TreeBO(PoolSearcher):
             rng=for_evolution,
         )
         found = maximum.best or self.any_new(history)
-        origin = lineage(history, found.origin, found.steps)
-        return Proposal(found.arch, {"searcher": self.name, "utility": found.utility, **origin})
+        origin = lineage(history, self.name, found.origin, found.steps)
+        return Proposal(Candidate(found.arch), origin=origin, forecast=Forecast(utility=found.utility))
 
     @on_one_blas_thread
     def recommend(self, history: History, *, rng: np.random.Generator) -> Trial | None:
@@ -90,7 +92,7 @@ class TreeBO(PoolSearcher):
     def _belief(self, history: History, chains: Sequence[Trial]) -> tuple[TreeBelief | None, float]:
         if not chains:
             return None, 0.0
-        values = warp_values(np.array([trial.value for trial in chains], dtype=np.float64), self.warp).standardised
+        values = warp_values(np.array([history.merit(trial) for trial in chains]), self.warp).standardised
         pending = [trial.arch for trial in history.pending if is_chain(trial.arch)]
         belief = TreeBelief.fit([trial.arch for trial in chains], values, self.space.max_layers)
         return belief.hallucinated(pending), float(values.max())

@@ -3,6 +3,7 @@
 from nasbot.storage.base import Storage
 from nasbot.storage.integrity import Examination, Repaired, examine, repair
 from nasbot.storage.memory import MemoryStorage
+from nasbot.storage.opening import is_begun, open_storage
 from nasbot.storage.records import Answer, Presence, Request, RequestKind, Run, RunState
 from nasbot.storage.sqlite import SqliteStorage, post_request
 
@@ -19,6 +20,8 @@ __all__ = [
     "SqliteStorage",
     "Storage",
     "examine",
+    "is_begun",
+    "open_storage",
     "post_request",
     "repair",
 ]

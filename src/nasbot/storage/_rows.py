@@ -6,18 +6,34 @@ import json
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
+from nasbot import _json
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, Vocabulary
-from nasbot.errors import NasbotError, StorageError
+from nasbot.candidate import Candidate, Params
+from nasbot.errors import CodecError, NasbotError, OptionError, StorageError
 from nasbot.storage.records import Request, Run
-from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point, Scored, Trial, TrialState
-
-COLUMNS = (
-    "number, state, value, cause, message, details, rank, proposed_after, attempts, interruptions, "
-    "started, finished, notes, arch, crc"
+from nasbot.trial import (
+    Cancelled,
+    Direction,
+    Failed,
+    FailureCause,
+    Forecast,
+    Outcome,
+    Point,
+    Provenance,
+    Scored,
+    Trial,
+    TrialState,
 )
+
+SHARED_COLUMNS = (
+    "number, state, value, cause, message, details, rank, proposed_after, attempts, interruptions, "
+    "started, finished, notes, arch"
+)
+OLD_COLUMNS = f"{SHARED_COLUMNS}, crc"  # of versions 1 and 2, in which all values were to be maximised
+COLUMNS = f"{SHARED_COLUMNS}, params, fidelity, promoted_from, origin, forecast, crc"
 Row = tuple[Any, ...]
 
 
@@ -39,20 +55,36 @@ def trial_row(trial: Trial) -> Row:
         _real(trial.finished),
         encoded(trial.notes),
         trial.arch.to_json(),
+        encoded(trial.candidate.params),
+        _real(trial.fidelity),
+        trial.promoted_from,
+        encoded(trial.origin.to_dict()),
+        None if trial.forecast is None else encoded(trial.forecast.to_dict()),
     )
     return (*cells, crc(cells))
 
 
-def trial_of(row: Row, points: Sequence[Row], vocabulary: Vocabulary | None) -> Trial:
-    """The trial that ``trial_row`` and ``point_rows`` wrote. Raises StorageError where a row is damaged."""
+def trial_of(
+    row: Row, points: Sequence[Row], vocabulary: Vocabulary | None, direction: Direction = Direction.MAXIMISE
+) -> Trial:
+    """The trial that ``trial_row`` and ``point_rows`` wrote. Raises StorageError where a row is damaged.
+
+    ``direction`` is that of the study: in files of versions 1 and 2 all values are to be maximised.
+    """
     where = f"trial {row[0]}"
+    if len(row) == N_OLD:
+        row, points = upgraded_trial(row, direction), [upgraded_point(point, direction) for point in points]
     _check_crc(where, row)
     number, state, value, cause, message, details, rank, after, attempts, interruptions, *rest = row[:-1]
-    started, finished, notes, arch = rest
+    started, finished, notes, arch, params, fidelity, promoted_from, origin, forecast = rest
     try:
         trial = Trial(
             number=number,
-            arch=Architecture.from_json(arch, vocabulary=vocabulary),
+            candidate=Candidate(Architecture.from_json(arch, vocabulary=vocabulary), _params(where, params)),
+            fidelity=fidelity,
+            promoted_from=promoted_from,
+            origin=Provenance.from_dict(decoded(where, origin)),
+            forecast=None if forecast is None else Forecast.from_dict(decoded(where, forecast)),
             notes=decoded(where, notes),
             proposed_after=after,
             attempts=attempts,
@@ -91,11 +123,96 @@ def point_rows(number: int, first: int, points: Sequence[Point]) -> list[Row]:
 
 
 def point_of(where: str, position: int, row: Row) -> Point:
-    """The point of a curve that stands at ``position``, as ``point_rows`` wrote it."""
+    """The point of a curve that stands at ``position``, as ``point_rows`` wrote it (in version 1, as it stands)."""
     _check_crc(f"{where}, point {position} of its curve", row)
     if row[1] != position:
         raise StorageError(f"{where}: point {position} of its curve is missing")
     return Point(row[2], row[3])
+
+
+# -- versions 1 and 2 --------------------------------------------------------------------------------------------------
+
+N_OLD = OLD_COLUMNS.count(",") + 1
+_FORECAST_NOTES = ("mean", "sd", "observed_sd", "feasible", "utility", "n_utilities", "utility_by_phase", "repairs")
+
+
+def upgraded_trial(row: Row, direction: Direction) -> Row:
+    """A row of versions 1 and 2 as version 3 has it: values in the objective's sense, typed origin and forecast.
+
+    StorageError where the row is damaged: nothing is migrated that cannot be proven.
+    """
+    where = f"trial {row[0]}"
+    _check_crc(where, row)
+    *before, notes, arch = row[:-1]
+    before[2] = None if before[2] is None else direction.turned(before[2])
+    kept = decoded(where, notes)
+    origin, forecast = _origin_of(kept), _forecast_of(kept, direction)
+    said = encoded(forecast.to_dict()) if forecast.to_dict() else None
+    cells: Row = (*before, encoded(kept), arch, encoded({}), 1.0, None, encoded(origin.to_dict()), said)
+    return (*cells, crc(cells))
+
+
+def upgraded_point(row: Row, direction: Direction) -> Row:
+    """A point of a curve of versions 1 and 2 as version 3 has it."""
+    _check_crc(f"trial {row[0]}, point {row[1]} of its curve", row)
+    cells = (*row[:3], direction.turned(row[3]))
+    return (*cells, crc(cells))
+
+
+def direction_of(settings: str | None) -> Direction:
+    """Whether the study with these settings, as they are stored, maximises or minimises."""
+    if settings is None:
+        return Direction.MAXIMISE
+    try:
+        return Direction.of(str(decoded("the settings", settings).get("direction", Direction.MAXIMISE)))
+    except OptionError as error:
+        raise StorageError(f"the settings: {error}") from None
+
+
+def _origin_of(notes: dict[str, Json]) -> Provenance:
+    """What the notes say of where a network came from, taken out of them; what is not as we wrote it stays there."""
+    found: dict[str, Json] = {}
+    seconds: dict[str, Json] = {}
+    forked = notes.get("forked_from")
+    if isinstance(forked, Mapping) and set(forked) == {"study", "trial"}:
+        found |= {"of_study": forked["study"], "of_trial": forked["trial"]}
+    if isinstance(notes.get("seconds"), Mapping):
+        seconds |= notes["seconds"]  # type: ignore[arg-type]
+    if "deciding" in notes:
+        seconds["deciding"] = notes["deciding"]
+    names = {"searcher": "searcher", "parents": "parents", "modifiers": "modifiers", "changes": "changes"}
+    found |= {name: notes[note] for note, name in {**names, "retry_of": "of_trial"}.items() if note in notes}
+    try:
+        origin = Provenance.from_dict({**found, "seconds": seconds})
+    except CodecError:
+        return Provenance()
+    for note in (*names, "retry_of", "forked_from", "seconds", "deciding"):
+        notes.pop(note, None)
+    return origin
+
+
+def _forecast_of(notes: dict[str, Json], direction: Direction) -> Forecast:
+    found: dict[str, Any] = {name: notes[name] for name in _FORECAST_NOTES if notes.get(name) is not None}
+    predicted = notes.get("predicted")
+    try:
+        if isinstance(predicted, Mapping) and set(predicted) == {"median", "lower", "upper"}:
+            ends = {name: direction.turned(_json.number(predicted[name], name)) for name in predicted}
+            low, high = sorted((ends["lower"], ends["upper"]))
+            found |= {"median": ends["median"], "lower": low, "upper": high}
+        forecast = Forecast.from_dict(found)
+    except CodecError:
+        return Forecast()
+    for note in (*_FORECAST_NOTES, "predicted"):
+        notes.pop(note, None)
+    return forecast
+
+
+def _params(where: str, text: str) -> dict[str, float | int | str]:
+    found = decoded(where, text)
+    for name, value in found.items():
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise StorageError(f"{where}: param {name[:40]}: expected a number or a text, got {str(value)[:40]!r}")
+    return found  # type: ignore[return-value]  # checked just above
 
 
 # -- runs and requests -------------------------------------------------------------------------------------------------
@@ -164,7 +281,7 @@ def _check_crc(where: str, row: Row) -> None:
         raise StorageError(f"{where} is damaged: its checksum does not fit its content")
 
 
-def encoded(record: Mapping[str, Json]) -> str:
+def encoded(record: Mapping[str, Json] | Params) -> str:
     """Plain data as JSON text; the same data give the same text."""
     return json.dumps(record, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
@@ -172,16 +289,12 @@ def encoded(record: Mapping[str, Json]) -> str:
 def decoded(where: str, text: str) -> dict[str, Json]:
     """The data that ``encoded`` wrote."""
     try:
-        record = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, TypeError, RecursionError):
+        record = _json.parsed(text, where)
+    except CodecError:
         raise StorageError(f"{where}: its notes, details or settings are not JSON") from None
     if not isinstance(record, dict):
         raise StorageError(f"{where}: its notes, details or settings are not an object")
     return record
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number that JSON knows")
 
 
 def _real(number: float | None) -> float | None:

@@ -1,7 +1,9 @@
 """The tables of a study's file, and how a file of an older version becomes one of this version.
 
 ``PRAGMA user_version`` is the version of the tables, ``migrations`` says when and by which nasbot each step was made.
-To change the tables: append a step to MIGRATIONS, never edit one that was released.
+To change the tables: append a step to MIGRATIONS, never edit one that was released. A step is a list of statements, or
+of functions of the connection where rows must be rewritten; what the tables of a version look like is found out by
+running the steps on an empty database.
 
 Every row carries a CRC over its other columns, because SQLite itself does not notice a flipped bit in a number.
 """
@@ -10,9 +12,13 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable
+from contextlib import closing
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from nasbot.errors import StorageError
+from nasbot.storage._rows import COLUMNS, OLD_COLUMNS, crc, direction_of, upgraded_point, upgraded_trial
 
 APPLICATION_ID = 0x4E415342  # "NASB"
 
@@ -85,9 +91,66 @@ TABLES_2 = (
 ) STRICT""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (TABLES_1, TABLES_2)
+# Candidates with params and fidelities, typed origins and forecasts, values in the objective's own sense. Causes of
+# failures are checked by the reader, so that a new one needs no new tables.
+TRIALS_3 = """CREATE TABLE trials_3 (
+    number INTEGER PRIMARY KEY CHECK (number >= 0),
+    state TEXT NOT NULL CHECK (state IN ('waiting', 'running', 'completed', 'failed', 'cancelled')),
+    value REAL CHECK (value BETWEEN -1.7976931348623157e308 AND 1.7976931348623157e308),
+    cause TEXT,
+    message TEXT,
+    details TEXT,
+    rank INTEGER UNIQUE CHECK (rank >= 0),
+    proposed_after INTEGER NOT NULL CHECK (proposed_after >= 0),
+    attempts INTEGER NOT NULL CHECK (attempts >= 0),
+    interruptions INTEGER NOT NULL CHECK (interruptions >= 0),
+    started REAL,
+    finished REAL,
+    notes TEXT NOT NULL,
+    arch TEXT NOT NULL,
+    params TEXT NOT NULL,
+    fidelity REAL NOT NULL CHECK (fidelity > 0),
+    promoted_from INTEGER CHECK (promoted_from >= 0),
+    origin TEXT NOT NULL,
+    forecast TEXT,
+    crc INTEGER NOT NULL,
+    CHECK ((state = 'completed') = (value IS NOT NULL)),
+    CHECK ((state = 'failed') = (cause IS NOT NULL)),
+    CHECK ((state IN ('completed', 'failed', 'cancelled')) = (rank IS NOT NULL)),
+    CHECK ((rank IS NULL) = (finished IS NULL)),
+    CHECK (state != 'running' OR started IS NOT NULL),
+    CHECK (state != 'waiting' OR started IS NULL)
+) STRICT"""
+
+
+def _rewrite_trials(db: sqlite3.Connection) -> None:
+    """Every trial and every point of a curve as version 3 has them, checked before and after."""
+    settings = db.execute("SELECT id, record, crc FROM settings").fetchone()
+    if settings is not None and crc(settings[:-1]) != settings[-1]:
+        raise StorageError("the settings are damaged: their checksum does not fit")
+    direction = direction_of(None if settings is None else settings[1])
+    marks = ", ".join("?" * (COLUMNS.count(",") + 1))
+    for row in db.execute(f"SELECT {OLD_COLUMNS} FROM trials ORDER BY number").fetchall():
+        db.execute(f"INSERT INTO trials_3 ({COLUMNS}) VALUES ({marks})", upgraded_trial(row, direction))
+    for row in db.execute("SELECT trial, position, step, value, crc FROM points").fetchall():
+        db.execute(
+            "UPDATE points SET value = :value, crc = :crc WHERE trial = :trial AND position = :position",
+            dict(zip(("trial", "position", "step", "value", "crc"), upgraded_point(row, direction), strict=True)),
+        )
+
+
+Step = str | Callable[[sqlite3.Connection], None]
+TABLES_3: tuple[Step, ...] = (
+    TRIALS_3,
+    _rewrite_trials,
+    "DROP TABLE trials",
+    "ALTER TABLE trials_3 RENAME TO trials",
+)
+
+MIGRATIONS: tuple[tuple[Step, ...], ...] = (TABLES_1, TABLES_2, TABLES_3)
 VERSION = len(MIGRATIONS)
 WITH_RUNS = 2  # the first version that has the tables of runs and requests
+WITH_CANDIDATES = 3  # the first version whose trials are candidates, and whose values are the objective's own
 
 
 def prepare(db: sqlite3.Connection, *, may_write: bool) -> int:
@@ -122,31 +185,54 @@ def _version_of(db: sqlite3.Connection) -> int:
 
 def _migrate(db: sqlite3.Connection, found: int) -> None:
     """All steps in one transaction: a file is of the old version or of the new one."""
+    kept = db.execute("PRAGMA foreign_keys").fetchone()[0]
+    db.execute("PRAGMA foreign_keys = OFF")  # a table that others refer to is made anew; cannot be changed inside
     db.execute("BEGIN IMMEDIATE")
     try:
         for step in range(found, VERSION):
-            for statement in MIGRATIONS[step]:
-                db.execute(statement)
+            _take(db, MIGRATIONS[step])
             when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             db.execute("INSERT INTO migrations VALUES (?, ?, ?)", (step + 1, when, nasbot_version()))
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {VERSION}")
         db.execute("COMMIT")
-    except sqlite3.Error:
+    except BaseException:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
+    finally:
+        db.execute(f"PRAGMA foreign_keys = {kept:d}")
+
+
+def _take(db: sqlite3.Connection, steps: tuple[Step, ...]) -> None:
+    for step in steps:
+        if isinstance(step, str):
+            db.execute(step)
+        else:
+            step(db)
 
 
 def _check_tables(db: sqlite3.Connection, of_version: int) -> None:
     """Exactly our tables, no trigger, view or index of somebody else's making."""
-    found = {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
-    expected = {sql for step in MIGRATIONS[:of_version] for sql in step if sql.startswith("CREATE")}
+    found, expected = _definitions(db), _expected(MIGRATIONS[:of_version])
     if found != expected:
         n = len(found ^ expected)
         raise StorageError(
             f"its tables are not those of a nasbot study of version {of_version} ({n} definitions differ)"
         )
+
+
+def _definitions(db: sqlite3.Connection) -> frozenset[str]:
+    return frozenset(sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL"))
+
+
+@cache
+def _expected(migrations: tuple[tuple[Step, ...], ...]) -> frozenset[str]:
+    """The definitions that these steps leave behind; SQLite rewrites the text of a table that is renamed."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        for steps in migrations:
+            _take(db, steps)
+        return _definitions(db)
 
 
 def nasbot_version() -> str:

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ from nasbot.storage._lock import presence
 from nasbot.storage._pages import rows_in
 from nasbot.storage._rows import (
     COLUMNS,
+    OLD_COLUMNS,
     REQUEST_COLUMNS,
     RUN_COLUMNS,
     Row,
@@ -37,13 +38,19 @@ from nasbot.storage._rows import (
     request_of,
     run_of,
     trial_of,
+    upgraded_point,
 )
+from nasbot.storage.memory import study_direction
 from nasbot.storage.records import Run, RunState
 from nasbot.storage.sqlite import SqliteStorage, check_file, code_of, connected, reading_mode
-from nasbot.trial import History, Point, Trial, TrialState
+from nasbot.trial import Direction, History, Point, Trial, TrialState
 
 SHOWN_PROBLEMS = 20
-TRIAL_REALS, RUN_REALS = (2, 10, 11), (2, 3)  # columns of real numbers, which SQLite keeps as integers where it can
+OLD_REALS, TRIAL_REALS, RUN_REALS = (
+    (2, 10, 11),
+    (2, 10, 11, 15),
+    (2, 3),
+)  # columns of real numbers, which SQLite keeps as integers where it can
 POINT_COLUMNS = "trial, position, step, value, crc"
 T = TypeVar("T")
 
@@ -81,7 +88,7 @@ def examine(path: str | Path, *, vocabulary: Vocabulary | None = None) -> Examin
             db.execute("BEGIN")  # one state of a study that goes on meanwhile
             version = _schema.prepare(db, may_write=False)
             problems += _structure(db)
-            n_trials = _examine_trials(db, vocabulary, problems)
+            n_trials = _examine_trials(db, version, vocabulary, problems)
             n_runs = _examine_others(db, version, problems)
     except sqlite3.OperationalError as error:
         if code_of(error) & 0xFF not in DAMAGE:
@@ -102,9 +109,10 @@ def _structure(db: sqlite3.Connection) -> list[str]:
     return [f"SQLite's own check: {text}" for text in found if text != "ok"]
 
 
-def _examine_trials(db: sqlite3.Connection, vocabulary: Vocabulary | None, problems: list[str]) -> int:
+def _examine_trials(db: sqlite3.Connection, version: int, vocabulary: Vocabulary | None, problems: list[str]) -> int:
     numbers, ranks = [], []
-    for row in db.execute(f"SELECT {COLUMNS} FROM trials ORDER BY number"):
+    columns = COLUMNS if version >= _schema.WITH_CANDIDATES else OLD_COLUMNS
+    for row in db.execute(f"SELECT {columns} FROM trials ORDER BY number"):
         numbers.append(row[0])
         ranks.append(row[6])
         _note(problems, partial(_whole_trial, db, row, vocabulary))
@@ -231,11 +239,13 @@ def _found(rows: _Rows, raw: Sequence[Row], vocabulary: Vocabulary | None) -> _F
         with suppress(NasbotError):
             found.settings = found.settings or _settings_of(row)
     best: dict[int, Trial] = {}
-    candidates = (*rows.of("trials", COLUMNS), *_raw(raw, COLUMNS.count(",") + 1, TRIAL_REALS))
+    direction = study_direction(found.settings)
+    columns, reals = (COLUMNS, TRIAL_REALS) if rows.has_candidates() else (OLD_COLUMNS, OLD_REALS)
+    candidates = (*rows.of("trials", columns), *_raw(raw, columns.count(",") + 1, reals))
     broken: set[int] = set()
     for row in candidates:
         try:
-            trial = trial_of(row, (), vocabulary)
+            trial = trial_of(row, (), vocabulary, direction)
         except VocabularyError:
             raise
         except NasbotError:
@@ -244,7 +254,7 @@ def _found(rows: _Rows, raw: Sequence[Row], vocabulary: Vocabulary | None) -> _F
             continue
         best[trial.number] = max(best.get(trial.number, trial), trial, key=_progress)
     for number in sorted(best):
-        found.trials.append(_with_curve(rows, best[number], found.lost))
+        found.trials.append(_with_curve(rows, best[number], found.lost, direction))
     known_ranks = {trial.rank for trial in found.trials if trial.rank is not None}
     lost = sorted({*range(max(best, default=-1) + 1), *broken} - set(best))
     if lost:
@@ -268,7 +278,7 @@ def _progress(trial: Trial) -> tuple[bool, int, int, bool]:
     return (trial.outcome is not None, trial.attempts, trial.interruptions, trial.started is not None)
 
 
-def _with_curve(rows: _Rows, trial: Trial, lost: list[str]) -> Trial:
+def _with_curve(rows: _Rows, trial: Trial, lost: list[str], direction: Direction) -> Trial:
     if trial.state is TrialState.RUNNING:
         return trial.requeued(interrupted=True)
     if trial.outcome is None:
@@ -277,7 +287,8 @@ def _with_curve(rows: _Rows, trial: Trial, lost: list[str]) -> Trial:
     points, is_whole = rows.points(trial.number)
     for position, row in enumerate(points):
         try:
-            curve.append(point_of(f"trial {trial.number}", position, row))
+            checked = row if rows.has_candidates() else upgraded_point(row, direction)
+            curve.append(point_of(f"trial {trial.number}", position, checked))
         except NasbotError:
             is_whole = False
             break
@@ -305,17 +316,18 @@ def _renumbered(trials: Sequence[Trial]) -> tuple[list[Trial], dict[int, int]]:
 
 
 def _moved(trial: Trial, numbers: Mapping[int, int], ranks: Sequence[int]) -> Trial:
-    notes: dict[str, Any] = dict(trial.notes)
-    if isinstance(notes.get("parents"), list):
-        notes["parents"] = [numbers[parent] for parent in notes["parents"] if parent in numbers]
-    if notes.get("retry_of") in numbers:
-        notes["retry_of"] = numbers[notes["retry_of"]]
+    notes: dict[str, Json] = dict(trial.notes)
+    origin = replace(trial.origin, parents=tuple(numbers[p] for p in trial.origin.parents if p in numbers))
+    if origin.of_study is None and origin.of_trial is not None:
+        origin = replace(origin, of_trial=numbers.get(origin.of_trial))
     number = numbers[trial.number]
     if number != trial.number:
         notes["number_before_repair"] = trial.number
     return replace(
         trial,
         number=number,
+        origin=origin,
+        promoted_from=None if trial.promoted_from is None else numbers.get(trial.promoted_from),
         notes=notes,
         rank=None if trial.rank is None else ranks.index(trial.rank),
         proposed_after=sum(rank < trial.proposed_after for rank in ranks),
@@ -344,6 +356,18 @@ class _Rows:
         if self._db is not None:
             self._db.close()
             self._db = None
+
+    @cache  # noqa: B019  the object lives for one repair
+    def has_candidates(self) -> bool:
+        """Whether the trials are of version 3 or later; where nothing can be asked they are taken to be."""
+        try:
+            if self._db is not None:
+                self._db.execute("SELECT params FROM trials LIMIT 0")
+            return True
+        except sqlite3.OperationalError as error:
+            return "no such column" not in str(error)
+        except (sqlite3.Error, OverflowError, UnicodeError):
+            return True
 
     def of(self, table: str, columns: str) -> list[Row]:
         """Whatever can be reached; each row once."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from nasbot._json import plain_json
 from nasbot._typing import Json
 from nasbot.errors import StudyError
 from nasbot.storage.records import Answer, Presence, Request, Run, RunState
-from nasbot.trial import History, Trial, plain_json
+from nasbot.trial import Direction, History, Trial
 
 
 class MemoryStorage:
@@ -29,7 +30,7 @@ class MemoryStorage:
         self._check_open()
         if self._settings is not None:
             raise StudyError("the study exists already")
-        history = following(History(), trials)
+        history = following(History(direction=study_direction(settings)), trials)
         self._settings, self._history = plain_json(settings), history
 
     def history(self) -> History:
@@ -73,6 +74,11 @@ class MemoryStorage:
     def _check_open(self) -> None:
         if not self._is_open:
             raise StudyError("the study is closed")
+
+
+def study_direction(settings: Mapping[str, Json] | None) -> Direction:
+    """Whether the study with these settings maximises or minimises."""
+    return Direction.of(str((settings or {}).get("direction", Direction.MAXIMISE)))
 
 
 def following(history: History, trials: Sequence[Trial]) -> History:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from nasbot._json import plain_json
 from nasbot._typing import Json
 from nasbot.errors import StudyError
-from nasbot.trial import plain_json
 
 
 class RunState(StrEnum):

@@ -21,13 +21,15 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
+from nasbot._json import plain_json
 from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
-from nasbot.errors import FileError, NasbotError, StorageError, StudyError
+from nasbot.errors import FileError, NasbotError, OptionError, StorageError, StudyError
 from nasbot.storage import _schema
 from nasbot.storage._lock import DriverLock, presence
 from nasbot.storage._rows import (
     COLUMNS,
+    OLD_COLUMNS,
     REQUEST_COLUMNS,
     RUN_COLUMNS,
     Row,
@@ -42,9 +44,9 @@ from nasbot.storage._rows import (
     trial_of,
     trial_row,
 )
-from nasbot.storage.memory import following, with_run
+from nasbot.storage.memory import following, study_direction, with_run
 from nasbot.storage.records import Answer, Presence, Request, RequestKind, Run, RunState
-from nasbot.trial import History, Trial, plain_json
+from nasbot.trial import Direction, History, Trial
 
 LOG = logging.getLogger("nasbot")
 BUSY_SECONDS = 60.0  # for a writer that meets another; none holds the file for longer than one small write
@@ -79,6 +81,7 @@ class SqliteStorage:
         self._runs: tuple[Run, ...] | None = None
         self._asked_at: int | None = None  # version of the data when requests were last looked for
         self._version = _schema.VERSION
+        self._is_towards: Direction | None = None
         self._begun = False  # whether there is a study in the file, once that is known
         self._lock: DriverLock | None = None
         self._db: sqlite3.Connection | None = None
@@ -122,7 +125,7 @@ class SqliteStorage:
 
         def begin(db: sqlite3.Connection) -> History:
             db.execute("INSERT INTO settings VALUES (?, ?, ?)", (*cells, crc(cells)))
-            return self._write(db, History(), trials)
+            return self._write(db, History(direction=study_direction(settings)), trials)
 
         self._history = self._committed(begin)
 
@@ -207,7 +210,8 @@ class SqliteStorage:
             if before is not None and written == self._read_at:
                 return before
             n_trials = db.execute("SELECT count(*) FROM trials").fetchone()[0]
-            rows, points = _changed_rows(db, 0 if before is None else len(before.finished))
+            columns = COLUMNS if self._version >= _schema.WITH_CANDIDATES else OLD_COLUMNS
+            rows, points = _changed_rows(db, columns, 0 if before is None else len(before.finished))
         finally:
             db.execute("COMMIT")
         trials = {} if before is None else {trial.number: trial for trial in before.finished}
@@ -218,13 +222,25 @@ class SqliteStorage:
         if len(trials) != n_trials:
             raise StorageError(f"trials are missing: {n_trials} are recorded, {len(trials)} were read")
         try:
-            history = History(tuple(trials[number] for number in sorted(trials)))
+            history = History(tuple(trials[number] for number in sorted(trials)), self._direction())
         except StudyError as error:
             raise StorageError(f"trials are missing: {error}") from None
         if self.read_only:
             self._read, self._read_at = history, written
             self._known = {number: self._known[number] for number in (t.number for t in history.pending)}
         return history
+
+    def _direction(self) -> Direction:
+        """Of the study; settings never change, so they are looked up once."""
+        if self._is_towards is None:
+            settings = self.settings()
+            if settings is None:
+                return Direction.MAXIMISE
+            try:
+                self._is_towards = study_direction(settings)
+            except OptionError as error:
+                raise StorageError(f"the settings: {error}") from None
+        return self._is_towards
 
     def _read_runs(self) -> tuple[Run, ...]:
         if self._version < _schema.WITH_RUNS:
@@ -239,7 +255,7 @@ class SqliteStorage:
         """A reader polls; what has not changed since is not decoded again."""
         known = self._known.get(row[0])
         if known is None or known[0] != row or known[1] != curve:
-            known = (row, curve, trial_of(row, curve, self._vocabulary))
+            known = (row, curve, trial_of(row, curve, self._vocabulary, self._direction()))
             if self.read_only:
                 self._known[row[0]] = known
         return known[2]
@@ -316,11 +332,11 @@ class SqliteStorage:
             yield
 
 
-def _changed_rows(db: sqlite3.Connection, n_finished: int) -> tuple[list[Row], list[Row]]:
+def _changed_rows(db: sqlite3.Connection, columns: str, n_finished: int) -> tuple[list[Row], list[Row]]:
     """Rows of trials and of their curves, without those of the first ``n_finished`` that have an outcome."""
     changed = "" if n_finished == 0 else f"WHERE rank IS NULL OR rank >= {n_finished:d}"
     of_those = "" if n_finished == 0 else f"WHERE trial IN (SELECT number FROM trials {changed})"
-    rows = db.execute(f"SELECT {COLUMNS} FROM trials {changed} ORDER BY number").fetchall()
+    rows = db.execute(f"SELECT {columns} FROM trials {changed} ORDER BY number").fetchall()
     sql = f"SELECT trial, position, step, value, crc FROM points {of_those} ORDER BY trial, position"
     return rows, db.execute(sql).fetchall()
 

@@ -1,50 +1,40 @@
 """The only loop in the package: from a history to the next proposal, to its evaluation, to a longer history.
 
-Names load when they are first asked for: whoever only wants to know where a study lives (``nasbot.study.places``), as
+Names load when they are first asked for: whoever only wants to know where a study lives (``nasbot.storage.paths``), as
 the live page does, is spared the searchers and 50 MB of scipy with them.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from nasbot._lazy import lazy_names
+
 if TYPE_CHECKING:
+    from nasbot.storage.paths import study_path
     from nasbot.study.budget import Budget
     from nasbot.study.deciding import DecidingTime
     from nasbot.study.optimise import maximise, minimise
-    from nasbot.study.places import study_path
     from nasbot.study.requests import ask_study
-    from nasbot.study.settings import Direction
     from nasbot.study.status import StudyState, StudyStatus, status_of
     from nasbot.study.study import Study
     from nasbot.study.view import StudyView
+    from nasbot.trial import Direction
 
 _LATER = {
-    "Budget": "budget",
-    "DecidingTime": "deciding",
-    "Direction": "settings",
-    "Study": "study",
-    "StudyState": "status",
-    "StudyStatus": "status",
-    "StudyView": "view",
-    "ask_study": "requests",
-    "maximise": "optimise",
-    "minimise": "optimise",
-    "status_of": "status",
-    "study_path": "places",
+    "Budget": "nasbot.study.budget",
+    "DecidingTime": "nasbot.study.deciding",
+    "Direction": "nasbot.trial",
+    "Study": "nasbot.study.study",
+    "StudyState": "nasbot.study.status",
+    "StudyStatus": "nasbot.study.status",
+    "StudyView": "nasbot.study.view",
+    "ask_study": "nasbot.study.requests",
+    "maximise": "nasbot.study.optimise",
+    "minimise": "nasbot.study.optimise",
+    "status_of": "nasbot.study.status",
+    "study_path": "nasbot.storage.paths",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _LATER:
-        raise AttributeError(f"module 'nasbot.study' has no attribute {name!r}")
-    value = getattr(import_module(f"nasbot.study.{_LATER[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
-
+__getattr__, __dir__ = lazy_names(__name__, _LATER)
 
 __all__ = [
     "Budget",

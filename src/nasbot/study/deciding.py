@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
-from nasbot._typing import Json
 from nasbot.trial import History
 
 
@@ -20,15 +18,14 @@ class DecidingTime(NamedTuple):
 
     @classmethod
     def of(cls, history: History) -> DecidingTime:
-        """The sums over the notes of all trials that were proposed."""
-        notes = [trial.notes for trial in history if "deciding" in trial.notes]
-        distances, fitting, maximising = (
-            sum(_seconds(entry.get("seconds"), part) for entry in notes)
-            for part in ("distances", "fitting", "maximising")
+        """The sums over all trials that were proposed."""
+        taken = [trial.origin.seconds for trial in history if "deciding" in trial.origin.seconds]
+        distances, fitting, maximising, total = (
+            sum(seconds.get(part, 0.0) for seconds in taken)
+            for part in ("distances", "fitting", "maximising", "deciding")
         )
-        total = sum(_seconds(entry, "deciding") for entry in notes)
         other = max(0.0, total - distances - fitting - maximising)
-        return cls(distances, fitting, maximising, other, n_proposals=len(notes))
+        return cls(distances, fitting, maximising, other, n_proposals=len(taken))
 
     @property
     def total(self) -> float:
@@ -39,9 +36,3 @@ class DecidingTime(NamedTuple):
         each = f", {self.total / self.n_proposals:.3f} s each" if self.n_proposals else ""
         parts = ", ".join(f"{name} {getattr(self, name):.2f} s" for name in self._fields[:4])
         return f"{self.n_proposals} proposals in {self.total:.2f} s{each}: {parts}"
-
-
-def _seconds(notes: Json, part: str) -> float:
-    """A number of the notes, 0 where it is missing: searchers need not say it."""
-    value = notes.get(part) if isinstance(notes, Mapping) else None
-    return float(value) if isinstance(value, int | float) else 0.0

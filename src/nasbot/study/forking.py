@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from nasbot._json import plain_json
 from nasbot._typing import Json
-from nasbot.architecture import Architecture
-from nasbot.architecture.space import SearchSpace
-from nasbot.study.settings import Direction
-from nasbot.trial import Point, Scored, Trial, plain_json
+from nasbot.candidate import Candidate
+from nasbot.domain import Domain
+from nasbot.trial import FORK, Provenance, Trial
 
 if TYPE_CHECKING:
     from nasbot.study.view import StudyView
-
-FORK = "fork"  # the searcher's name in the notes of the trials that were taken over
 
 
 @dataclass(frozen=True)
@@ -32,42 +30,30 @@ class Fork:
         return f"begins with {len(self.trials)} of {self.n_completed} completed trials{why}"
 
 
-def fork_of(
-    old: StudyView, space: SearchSpace, *, direction: Direction, context: Mapping[str, Json], source: str
-) -> Fork:
+def fork_of(old: StudyView, domain: Domain, *, context: Mapping[str, Json], source: str) -> Fork:
     """What a study with these settings can take over from ``old``, in the order in which it was recorded.
 
     A value is valid where the context, on which values depend (the data, the recipe), is the same; a network where it
-    lies in the new space. Searcher, seed and pool may differ, and the direction, which only turns the sign.
+    lies in the new domain. Searcher, seed, pool and direction may differ.
     """
     completed = old.history.completed
     if old.settings.get("context") != plain_json(context):
         return Fork((), len(completed), ("the context differs, and values depend on it",))
-    within = [trial for trial in completed if trial.arch in space]
-    taken = tuple(_taken(trial, rank, old, direction, source) for rank, trial in enumerate(within))
+    within = [trial for trial in completed if trial.candidate in domain]
+    taken = tuple(_taken(trial, rank, source) for rank, trial in enumerate(within))
     n_outside = len(completed) - len(within)
-    reasons = (f"{n_outside} lie outside the new space",) if n_outside else ()
+    reasons = (f"{n_outside} lie outside the new domain",) if n_outside else ()
     return Fork(taken, len(completed), reasons, tuple(trial.number for trial in within))
 
 
-def _taken(trial: Trial, rank: int, old: StudyView, direction: Direction, source: str) -> Trial:
-    def turned(value: float) -> float:
-        return direction.turned(old.outward(value))
-
-    value = 0.0 if trial.value is None else trial.value  # completed: it has one
-    details = trial.outcome.details if isinstance(trial.outcome, Scored) else {}
+def _taken(trial: Trial, rank: int, source: str) -> Trial:
+    origin = Provenance(searcher=FORK, of_study=source, of_trial=trial.number)
     return replace(
-        trial,
-        number=rank,
-        rank=rank,
-        proposed_after=rank,
-        notes={"searcher": FORK, "forked_from": {"study": source, "trial": trial.number}},
-        outcome=Scored(turned(value), details),
-        curve=tuple(Point(point.step, turned(point.value)) for point in trial.curve),
+        trial, number=rank, rank=rank, proposed_after=rank, origin=origin, forecast=None, promoted_from=None, notes={}
     )
 
 
-def missing_from(trials: Sequence[Trial], pool: Sequence[Architecture]) -> list[Architecture]:
-    """The networks of the pool that are not among these trials'."""
-    known = {trial.arch.fingerprint for trial in trials}
-    return [arch for arch in pool if arch.fingerprint not in known]
+def missing_from(trials: Sequence[Trial], pool: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates of the pool that are not among these trials'."""
+    known = {trial.candidate.fingerprint for trial in trials}
+    return [candidate for candidate in pool if candidate.fingerprint not in known]

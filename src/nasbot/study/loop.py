@@ -82,7 +82,7 @@ class Loop:
                 if not self._running:
                     raise
                 return  # what is running may open new ways
-            self._executor.submit(Job(trial.number, trial.arch, self._study.seed))
+            self._executor.submit(Job(trial.number, trial.candidate, self._study.seed, trial.fidelity))
             self._running.add(trial.number)
             self._tell(trial)
 

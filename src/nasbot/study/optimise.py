@@ -10,12 +10,12 @@ from nasbot.architecture.space import SearchSpace
 from nasbot.errors import OptionError
 from nasbot.execution import Executor, Objective
 from nasbot.searchers.base import Searcher
+from nasbot.storage import is_begun
 from nasbot.study.budget import Budget
 from nasbot.study.loop import OnChange
-from nasbot.study.places import study_path
-from nasbot.study.settings import Direction
 from nasbot.study.study import Study
 from nasbot.study.view import StudyView
+from nasbot.trial import Direction
 
 
 class RunOptions(TypedDict, total=False):
@@ -71,7 +71,7 @@ def _optimised(
         return Study.in_memory(searcher, seed=seed, direction=direction).optimise(objective, budget, **run)
     with Study.open(name, searcher, seed=seed, direction=direction) as study:
         study.optimise(objective, budget, **run)
-    return StudyView.read(name, vocabulary=searcher.space.vocabulary, searcher=searcher)
+    return StudyView.read(name, vocabulary=searcher.domain.networks.vocabulary, searcher=searcher)
 
 
 def _name_of(objective: Objective) -> str:
@@ -93,10 +93,10 @@ def _searcher(space: SearchSpace | str, given: Searcher | None, name: str | Path
         from nasbot.study.rebuilding import as_begun
 
         made = NASBOT(space=where)
-        if name is None or not study_path(name).exists():
+        if name is None or not is_begun(name):
             return made
         with StudyView.read(name, vocabulary=where.vocabulary) as begun:
             return as_begun(made, begun.settings)
-    if given.space != where:
-        raise OptionError(f"space: expected that of the searcher, {given.space}, got {where}")
+    if given.domain.networks != where:
+        raise OptionError(f"space: expected that of the searcher, {given.domain.networks}, got {where}")
     return given

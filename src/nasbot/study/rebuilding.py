@@ -11,27 +11,29 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nasbot._json import plain_json
 from nasbot._typing import Json
-from nasbot.architecture import Architecture, initial_pool
+from nasbot.architecture import initial_pool
 from nasbot.architecture.space import SearchSpace
 from nasbot.architecture.vocabularies import BUILT_IN
+from nasbot.candidate import Candidate
+from nasbot.domain import Domain, Fidelity, params_from_dict
 from nasbot.errors import NasbotError, StudyError
 from nasbot.gp import BeliefOptions, Prior
 from nasbot.otmann import Otmann
 from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, Searcher, TreeBO
-from nasbot.study.settings import space_settings
-from nasbot.trial import History, plain_json
+from nasbot.study.settings import domain_settings, space_settings
+from nasbot.trial import History
 
 SEARCHERS = {kind.__name__: kind for kind in (NASBOT, RandomSearch, EvolutionSearch, TreeBO)}
 
 
 def searcher_of_study(settings: Mapping[str, Json], history: History) -> Searcher:
-    """The searcher of the study with these settings; its pool is looked up among the networks of the study."""
-    space = space_from_settings(_mapping(settings.get("space"), "space"))
-    pools = initial_pool(space.kind) if space.kind in BUILT_IN else ()
-    return searcher_from_settings(
-        _mapping(settings.get("searcher"), "searcher"), space, (*pools, *(trial.arch for trial in history))
-    )
+    """The searcher of the study with these settings; its pool is looked up among the candidates of the study."""
+    domain = domain_from_settings(settings)
+    pools = initial_pool(domain.networks.kind) if domain.networks.kind in BUILT_IN else ()
+    known = (*map(domain.candidate, pools), *(trial.candidate for trial in history))
+    return searcher_from_settings(_mapping(settings.get("searcher"), "searcher"), domain, known)
 
 
 def as_begun(searcher: Searcher, stored: Mapping[str, Json]) -> Searcher:
@@ -44,20 +46,18 @@ def as_begun(searcher: Searcher, stored: Mapping[str, Json]) -> Searcher:
     if not isinstance(described, Mapping) or described.get("type") != type(searcher).__name__:
         return searcher
     try:
-        return searcher_from_settings(described, searcher.space, searcher.initial_pool())
+        return searcher_from_settings(described, searcher.domain, searcher.initial_pool())
     except StudyError:
         return searcher
 
 
-def searcher_from_settings(
-    settings: Mapping[str, Json], space: SearchSpace, networks: Sequence[Architecture]
-) -> Searcher:
-    """The built-in searcher that describes itself so; ``networks`` are those in which its pool is found."""
+def searcher_from_settings(settings: Mapping[str, Json], domain: Domain, candidates: Sequence[Candidate]) -> Searcher:
+    """The built-in searcher that describes itself so; ``candidates`` are those in which its pool is found."""
     options: dict[str, Any] = dict(settings)
     kind = SEARCHERS.get(str(options.pop("type", None)))
     if kind is None:
         raise _refusal(f"it is not one of {', '.join(SEARCHERS)}; open the study in Python, with its searcher")
-    known = {arch.fingerprint: arch for arch in networks}
+    known = {candidate.fingerprint: candidate for candidate in candidates}
     try:
         options["pool"] = tuple(known[str(entry)] for entry in _list(options.get("pool"), "pool"))
         if "modifiers" in options:
@@ -66,13 +66,28 @@ def searcher_from_settings(
             options["belief"] = _belief(_mapping(options["belief"], "belief"))
         if "distance" in options:
             options["distance"] = _distance(_mapping(options["distance"], "distance"))
-        rebuilt = kind(space=space, **_typed(kind, options))
+        rebuilt = kind(space=domain.networks, params=domain.params, fidelity=domain.fidelity, **_typed(kind, options))
     except KeyError as missing:
         raise _refusal(f"pool network {str(missing)[:20]} is not in the study") from None
     except (NasbotError, TypeError) as error:
         raise _refusal(str(error)[:300]) from None
     _check_same(rebuilt.settings(), settings, "searcher")
     return rebuilt
+
+
+def domain_from_settings(settings: Mapping[str, Json]) -> Domain:
+    """What is searched under these settings of a study."""
+    space = space_from_settings(_mapping(settings.get("space"), "space"))
+    try:
+        params = params_from_dict(settings.get("params", {}))
+        given = settings.get("fidelity")
+        fidelity = None if given is None else Fidelity(**_typed(Fidelity, _mapping(given, "fidelity")))
+        domain = Domain(space, params, fidelity)
+    except (NasbotError, TypeError) as error:
+        raise _refusal(str(error)[:300]) from None
+    described = domain_settings(domain)
+    _check_same(described, {name: settings.get(name) for name in described}, "domain")
+    return domain
 
 
 def space_from_settings(settings: Mapping[str, Json]) -> SearchSpace:

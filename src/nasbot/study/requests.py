@@ -9,13 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from nasbot._typing import Json
 from nasbot.errors import StudyError
-from nasbot.storage import RequestKind, SqliteStorage, post_request
+from nasbot.storage import RequestKind, open_storage, post_request
 from nasbot.study.status import StudyStatus, status_of
-from nasbot.trial import Cancelled, Failed, History, Trial, TrialState
-
-RETRY = "retry"  # the searcher's name in the notes of a trial that somebody asked for again
+from nasbot.trial import RETRY, Cancelled, Failed, History, Provenance, Trial, TrialState
 
 
 class Asked(NamedTuple):
@@ -28,7 +25,7 @@ class Asked(NamedTuple):
 def ask_study(path: str | Path, kind: RequestKind | str, trial: int | None = None) -> Asked:
     """Ask a study on disk to pause, resume, stop, cancel a trial or retry one. StudyError where that has no meaning."""
     what, file = RequestKind(kind), Path(path)
-    reader = SqliteStorage(file, read_only=True)
+    reader = open_storage(file, read_only=True)
     try:
         status = status_of(reader)
         if status.is_driven and trial is not None:
@@ -46,7 +43,7 @@ def ask_study(path: str | Path, kind: RequestKind | str, trial: int | None = Non
 
 
 def _do(path: Path, kind: RequestKind, number: int) -> str:
-    storage = SqliteStorage(path)
+    storage = open_storage(path)
     try:
         changed, text = changed_trial(storage.history(), kind, number, at=None)
         storage.save(changed)
@@ -79,7 +76,7 @@ def check_request(history: History, kind: RequestKind, number: int) -> Trial:
     if kind is RequestKind.RETRY:
         if not isinstance(trial.outcome, Failed):
             raise StudyError(f"trial {number} is {trial.state}; only one that failed can be tried again")
-        later = [t for t in history.trials[number + 1 :] if t.notes.get("retry_of") == number]
+        later = [t for t in history.trials[number + 1 :] if t.origin == Provenance(searcher=RETRY, of_trial=number)]
         if later and not isinstance(later[-1].outcome, Failed | Cancelled):
             raise StudyError(f"trial {number} is being tried again already, as trial {later[-1].number}")
     return trial
@@ -92,8 +89,14 @@ def changed_trial(history: History, kind: RequestKind, number: int, *, at: float
     """
     trial = check_request(history, kind, number)
     if kind is RequestKind.RETRY:
-        notes: dict[str, Json] = {"searcher": RETRY, "retry_of": number}
-        again = Trial(number=len(history), arch=trial.arch, notes=notes, proposed_after=len(history.finished))
+        again = Trial(
+            number=len(history),
+            candidate=trial.candidate,
+            fidelity=trial.fidelity,
+            promoted_from=trial.promoted_from,
+            origin=Provenance(searcher=RETRY, of_trial=number),
+            proposed_after=len(history.finished),
+        )
         return again, f"trial {number} will be tried again, as trial {again.number}"
     if trial.state is TrialState.RUNNING:  # of a driver that died
         trial = trial.requeued(interrupted=True)

@@ -5,40 +5,22 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from nasbot._json import plain_json
 from nasbot._typing import Json
-from nasbot.architecture import Architecture, Vocabulary
+from nasbot.architecture import Vocabulary
 from nasbot.architecture.space import SearchSpace
-from nasbot.errors import OptionError, StudyError
-from nasbot.trial import plain_json
+from nasbot.candidate import Candidate
+from nasbot.domain import Domain, params_to_dict
+from nasbot.errors import StudyError
+from nasbot.trial import Direction
 
 if TYPE_CHECKING:  # at run time it would bring all searchers, and scipy, to whoever asks for a direction
     from nasbot.searchers.base import Searcher
 
-POOL = "pool"  # the searcher's name in the notes of the trials that a study begins with
 SHOWN_DIFFERENCES = 10
 DIGEST_CHARACTERS = 16  # of pool networks and vocabularies: 64 bits tell a handful apart
-
-
-class Direction(StrEnum):
-    """Which values of the objective are good. Inside a study everything is maximised; only its edges ask."""
-
-    MAXIMISE = "maximise"
-    MINIMISE = "minimise"
-
-    @classmethod
-    def of(cls, given: str) -> Direction:
-        """The direction of this name."""
-        try:
-            return cls(given)
-        except ValueError:
-            raise OptionError(f"direction: expected maximise or minimise, got {str(given)[:40]!r}") from None
-
-    def turned(self, value: float) -> float:
-        """From the objective's sense to the study's, and back."""
-        return value if self is Direction.MAXIMISE else -value
 
 
 def study_settings(
@@ -46,7 +28,7 @@ def study_settings(
     *,
     seed: int,
     direction: Direction,
-    pool: Sequence[Architecture],
+    pool: Sequence[Candidate],
     context: Mapping[str, Json],
 ) -> dict[str, Json]:
     """Everything that decides what a study proposes; ``context`` is whatever else must not change (data, recipe)."""
@@ -54,12 +36,22 @@ def study_settings(
         {
             "seed": seed,
             "direction": str(direction),
-            "space": space_settings(searcher.space),
+            **domain_settings(searcher.domain),
             "searcher": {"name": searcher.name, **searcher.settings()},
-            "pool": [arch.fingerprint[:DIGEST_CHARACTERS] for arch in pool],
+            "pool": [candidate.fingerprint[:DIGEST_CHARACTERS] for candidate in pool],
             "context": dict(context),
         }
     )
+
+
+def domain_settings(domain: Domain) -> dict[str, Json]:
+    """What is searched; params and fidelity only where there are any, so that studies of networks alone stay as is."""
+    settings: dict[str, Json] = {"space": space_settings(domain.networks)}
+    if domain.params:
+        settings["params"] = params_to_dict(domain.params)
+    if domain.fidelity is not None:
+        settings["fidelity"] = dataclasses.asdict(domain.fidelity)
+    return settings
 
 
 def space_settings(space: SearchSpace) -> dict[str, Json]:

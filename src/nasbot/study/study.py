@@ -14,28 +14,30 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 from nasbot._rng import checked_seed
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
+from nasbot.candidate import Candidate
+from nasbot.domain import check_pool
 from nasbot.errors import NasbotError, OptionError, StudyError
 from nasbot.execution import Executor, Limits, LocalExecutor, Objective, SerialExecutor, outcome_of
 from nasbot.execution.evaluation import as_number
 from nasbot.execution.interruption import Interrupted, allowed, leaving_on_signals, shielded
 from nasbot.searchers.base import Searcher
-from nasbot.storage import Answer, MemoryStorage, Request, Run, RunState, SqliteStorage, Storage
+from nasbot.storage import Answer, MemoryStorage, Request, Run, RunState, Storage, is_begun, open_storage
 from nasbot.study.budget import Budget
-from nasbot.study.farewell import THE_SAME_CALL, farewell
 from nasbot.study.forking import Fork, fork_of, missing_from
+from nasbot.study.interrupted_message import THE_SAME_CALL, interrupted_message
 from nasbot.study.loop import Loop, OnChange
-from nasbot.study.places import study_path
 from nasbot.study.requests import changed_trial
 from nasbot.study.runs import command_line, new_run
-from nasbot.study.settings import POOL, Direction, check_same, study_settings
+from nasbot.study.settings import check_same, study_settings
 from nasbot.study.view import StudyView
-from nasbot.trial import History, Outcome, Point, Scored, Trial, TrialState
+from nasbot.trial import POOL, Direction, History, Outcome, Point, Provenance, Trial, TrialState
 
 VOID = "void: the run it was meant for had ended"
 
@@ -45,7 +47,7 @@ class StudyOptions(TypedDict, total=False):
 
     seed: int
     direction: str
-    pool: Sequence[Architecture] | None
+    pool: Sequence[Candidate | Architecture] | None
     context: Mapping[str, Json] | None
 
 
@@ -64,11 +66,11 @@ class Study(StudyView):
         *,
         seed: int = 0,
         direction: str = Direction.MAXIMISE,
-        pool: Sequence[Architecture] | None = None,
+        pool: Sequence[Candidate | Architecture] | None = None,
         context: Mapping[str, Json] | None = None,
         taken_over: Sequence[Trial] = (),
     ) -> None:
-        first = tuple(searcher.initial_pool() if pool is None else pool)
+        first = tuple(searcher.initial_pool() if pool is None else map(searcher.domain.candidate, pool))
         self.n_pool = len(first)
         _check_pool(first, searcher)
         given = study_settings(
@@ -77,7 +79,8 @@ class Study(StudyView):
         stored = storage.settings()
         if stored is None:
             new = enumerate(missing_from(taken_over, first), start=len(taken_over))
-            pool_trials = [Trial(number=n, arch=arch, notes={"searcher": POOL}) for n, arch in new]
+            origin = Provenance(searcher=POOL)
+            pool_trials = [Trial(number=n, candidate=candidate, origin=origin) for n, candidate in new]
             storage.create(given, [*taken_over, *pool_trials])
         else:
             check_same(stored, given)
@@ -98,10 +101,10 @@ class Study(StudyView):
         With ``fork``, the name of another study: that one is begun, with these settings and with the completed trials
         of ``where`` that are still valid under them, or resumed if it is there already. ``where`` is only read.
         """
-        path = study_path(where if fork is None else fork)
-        is_fork = fork is not None and not path.exists()
+        place = where if fork is None else fork
+        is_fork = fork is not None and not is_begun(fork)
         taken_over = _forked(where, searcher, options).trials if is_fork else ()
-        storage = SqliteStorage(path, vocabulary=searcher.space.vocabulary)
+        storage = open_storage(place, vocabulary=searcher.domain.networks.vocabulary)
         try:
             return cls(storage, searcher, taken_over=taken_over, **options)
         except BaseException:
@@ -134,8 +137,7 @@ class Study(StudyView):
 
         Raises StudyError for a trial that is unknown, was not asked for, or was told before.
         """
-        outcome = self._inward(outcome_of(value))
-        return self._record(self._running_trial(trial), outcome, at=self.elapsed())
+        return self._record(self._running_trial(trial), outcome_of(value), at=self.elapsed())
 
     def report(self, trial: Trial | int, step: int, value: float) -> Trial:
         """Add a point to a running trial's curve; a value that is not finite is not recorded."""
@@ -183,7 +185,7 @@ class Study(StudyView):
                 self._drive(loop)
             except Interrupted as stop:
                 resume = command_line() or THE_SAME_CALL
-                raise Interrupted(farewell(self, stop, resume=resume), signal_number=stop.signal) from None
+                raise Interrupted(interrupted_message(self, stop, resume=resume), signal_number=stop.signal) from None
             finally:
                 self._stop_clock()
                 if executor is None:
@@ -285,7 +287,7 @@ class Study(StudyView):
 
     def finish(self, number: int, outcome: Outcome, *, at: float) -> Trial:
         """Record the outcome of a running trial that ended at ``at`` on the executor's clock."""
-        return self._record(self._running_trial(number), self._inward(outcome), at=self._on_study_clock(at))
+        return self._record(self._running_trial(number), outcome, at=self._on_study_clock(at))
 
     def extend(self, number: int, points: Sequence[Point]) -> Trial:
         """Record points of a running trial's curve."""
@@ -306,13 +308,17 @@ class Study(StudyView):
             proposal = self._propose(history)
         seconds = time.perf_counter() - begun
         try:
-            self.searcher.space.check(proposal.arch)
+            self.searcher.domain.check(proposal.candidate)
         except NasbotError as error:
-            raise StudyError(f"{self.searcher.name} proposed a network outside its space: {error}") from None
-        if proposal.arch.fingerprint in history.seen:
-            raise StudyError(f"{self.searcher.name} proposed a network again that is evaluated, pending or failed")
-        notes = {"searcher": self.searcher.name, **proposal.notes, "deciding": seconds}
-        return Trial(number=len(history), arch=proposal.arch, notes=notes, proposed_after=len(history.finished))
+            raise StudyError(f"{self.searcher.name} proposed a candidate outside its domain: {error}") from None
+        if (proposal.candidate.fingerprint, proposal.fidelity) in history.seen_at:
+            raise StudyError(f"{self.searcher.name} proposed a candidate again that is evaluated, pending or failed")
+        origin = replace(
+            proposal.origin,
+            searcher=proposal.origin.searcher or self.searcher.name,
+            seconds={**proposal.origin.seconds, "deciding": seconds},
+        )
+        return replace(proposal, origin=origin).trial(history)
 
     def _record(self, trial: Trial, outcome: Outcome, *, at: float) -> Trial:
         # Two clocks meet in a resumed study; a trial never ends before it began.
@@ -322,14 +328,9 @@ class Study(StudyView):
         return ended
 
     def _extend(self, trial: Trial, points: Sequence[Point]) -> Trial:
-        longer = trial.with_points([Point(point.step, self.direction.turned(point.value)) for point in points])
+        longer = trial.with_points(points)
         self._storage.save(longer)
         return longer
-
-    def _inward(self, outcome: Outcome) -> Outcome:
-        if isinstance(outcome, Scored):
-            return Scored(self.direction.turned(outcome.value), outcome.details)
-        return outcome
 
     def _requeue_all(self, *, interrupted: bool) -> None:
         running = [t for t in self.history.pending if t.state is TrialState.RUNNING]
@@ -338,8 +339,8 @@ class Study(StudyView):
 
     def _running_trial(self, trial: Trial | int) -> Trial:
         known = self._known_trial(trial)
-        if isinstance(trial, Trial) and trial.arch != known.arch:
-            raise StudyError(f"trial {known.number} of this study has another network: the trial is not from here")
+        if isinstance(trial, Trial) and trial.candidate != known.candidate:
+            raise StudyError(f"trial {known.number} of this study has another candidate: the trial is not from here")
         if known.state.is_final:
             raise StudyError(f"trial {known.number} is {known.state} already; an outcome is told once")
         if known.state is TrialState.WAITING:
@@ -359,14 +360,8 @@ class Study(StudyView):
 
 
 def _forked(where: str | Path, searcher: Searcher, options: StudyOptions) -> Fork:
-    with StudyView.read(where, vocabulary=searcher.space.vocabulary) as old:
-        return fork_of(
-            old,
-            searcher.space,
-            direction=Direction.of(options.get("direction", Direction.MAXIMISE)),
-            context=options.get("context") or {},
-            source=str(where),
-        )
+    with StudyView.read(where, vocabulary=searcher.domain.networks.vocabulary) as old:
+        return fork_of(old, searcher.domain, context=options.get("context") or {}, source=str(where))
 
 
 def _ending(error: BaseException) -> str:
@@ -385,17 +380,11 @@ def _latest(history: History) -> float:
     return max(times, default=0.0)
 
 
-def _check_pool(pool: Sequence[Architecture], searcher: Searcher) -> None:
-    """Every network of the pool lies in the space, and none is there twice."""
+def _check_pool(pool: Sequence[Candidate], searcher: Searcher) -> None:
+    """Every candidate of the pool lies in the domain, and none is there twice."""
+    check_pool(pool, searcher.domain)
     first: dict[str, int] = {}
-    for i, arch in enumerate(pool):
-        if not isinstance(arch, Architecture):
-            raise OptionError(f"pool network {i}: expected an Architecture, got {type(arch).__name__}")
-        try:
-            searcher.space.check(arch)
-        except NasbotError as error:
-            error.args = (f"pool network {i}: {error}",)
-            raise
-        if arch.fingerprint in first:
-            raise OptionError(f"pool networks {first[arch.fingerprint]} and {i} are the same up to numbering")
-        first[arch.fingerprint] = i
+    for i, candidate in enumerate(pool):
+        if candidate.fingerprint in first:
+            raise OptionError(f"pool networks {first[candidate.fingerprint]} and {i} are the same up to numbering")
+        first[candidate.fingerprint] = i

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
 import numpy as np
 
@@ -19,18 +19,10 @@ from nasbot.architecture import Vocabulary
 from nasbot.errors import StudyError
 from nasbot.searchers.base import Explains, Proposal, Recommends, Searcher
 from nasbot.searchers.effect import Effect, Effects
-from nasbot.storage import Run, SqliteStorage, Storage
+from nasbot.storage import Run, Storage, open_storage
 from nasbot.study.deciding import DecidingTime
-from nasbot.study.forking import FORK
-from nasbot.study.places import study_path
-from nasbot.study.requests import RETRY
-from nasbot.study.settings import POOL, Direction
 from nasbot.study.status import StudyStatus, status_of
-from nasbot.trial import History, Trial
-
-AnyEffect = TypeVar("AnyEffect", Effect, Effects)
-
-NOT_PROPOSED = (POOL, RETRY, FORK)
+from nasbot.trial import NOT_PROPOSED, Direction, History, Trial
 
 
 class StudyView:
@@ -54,7 +46,7 @@ class StudyView:
 
         ``vocabulary`` and ``searcher`` are needed where they are not built in, the latter only for explanations.
         """
-        storage = SqliteStorage(study_path(where), vocabulary=vocabulary, read_only=True)
+        storage = open_storage(where, vocabulary=vocabulary, read_only=True)
         try:
             return StudyView(storage, searcher)
         except BaseException:
@@ -63,7 +55,7 @@ class StudyView:
 
     @property
     def history(self) -> History:
-        """All trials so far; values in it are to be maximised (``outward`` turns them back)."""
+        """All trials so far."""
         return self._storage.history()
 
     @property
@@ -73,13 +65,9 @@ class StudyView:
 
     @property
     def best_value(self) -> float | None:
-        """The best value so far, in the objective's own sense."""
+        """The best value so far, as the objective gave it."""
         best = self.best
-        return None if best is None or best.value is None else self.outward(best.value)
-
-    def outward(self, value: float) -> float:
-        """A value of the history in the objective's own sense."""
-        return self.direction.turned(value)
+        return None if best is None else best.value
 
     def status(self) -> StudyStatus:
         """Whether somebody drives the study, who, since when, and how to go on where nobody does."""
@@ -108,12 +96,12 @@ class StudyView:
         """What the searcher believed of this trial's network when it chose it."""
         known, searcher = self._known_trial(trial), self._explaining()
         before = self.history.at_proposal(known.number)
-        return self._outward_effect(searcher.explain(before, known, rng=self._stream(before)))
+        return searcher.explain(before, known, rng=self._stream(before))
 
     def what_if(self) -> Effects:
         """What the searcher expects of every one-step edit of the best network so far, the most promising first."""
         history = self.history
-        return self._outward_effect(self._explaining().what_if(history, rng=self._stream(history)))
+        return self._explaining().what_if(history, rng=self._stream(history))
 
     def recommend(self) -> Trial | None:
         """The trial whose network to train again: the best as its searcher believes, noise taken out of the values.
@@ -139,7 +127,7 @@ class StudyView:
         """Every trial that was proposed, with the proposal that its history gives now: they should agree."""
         history = self.history
         for trial in history:
-            if trial.notes.get("searcher") not in NOT_PROPOSED:
+            if trial.origin.searcher not in NOT_PROPOSED:
                 yield trial, self._propose(history.at_proposal(trial.number))
 
     def _propose(self, history: History) -> Proposal:
@@ -155,9 +143,6 @@ class StudyView:
                 f"{self.searcher.name} has no beliefs to explain; searchers with a surrogate (NASBOT) have"
             )
         return self.searcher
-
-    def _outward_effect(self, effect: AnyEffect) -> AnyEffect:
-        return effect if self.direction is Direction.MAXIMISE else effect.negated()
 
     def _known_trial(self, trial: Trial | int) -> Trial:
         number: object = trial.number if isinstance(trial, Trial) else trial

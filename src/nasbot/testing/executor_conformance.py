@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from nasbot.architecture import Architecture, initial_pool
+from nasbot.candidate import Candidate
 from nasbot.errors import RefusedError, StudyError
 from nasbot.execution.base import Event, Executor, Finished, Job, Objective, Reported
 from nasbot.execution.evaluation import LiveTrial
@@ -179,7 +180,7 @@ class ExecutorConformance:
 def sample_job(number: int) -> Job:
     """A job with one of the pool's networks."""
     networks = initial_pool("mlp-reg")
-    return Job(number, networks[number % len(networks)], seed=11)
+    return Job(number, Candidate(networks[number % len(networks)]), seed=11)
 
 
 class _about(Scored):

@@ -12,10 +12,11 @@ from dataclasses import replace
 
 from nasbot._typing import Json
 from nasbot.architecture import initial_pool
+from nasbot.candidate import Candidate
 from nasbot.errors import NasbotError, StudyError
 from nasbot.storage.base import Storage
 from nasbot.storage.records import Run, RunState
-from nasbot.trial import Cancelled, Failed, FailureCause, History, Outcome, Point, Scored, Trial
+from nasbot.trial import Cancelled, Failed, FailureCause, Forecast, History, Outcome, Point, Provenance, Scored, Trial
 
 SETTINGS: dict[str, Json] = {
     "seed": 3,
@@ -86,7 +87,7 @@ class StorageConformance:
     def test_networks_come_back_layer_by_layer(self) -> None:
         storage = self.make_storage()
         networks = initial_pool("cnn")
-        storage.create(SETTINGS, [Trial(number=n, arch=arch) for n, arch in enumerate(networks)])
+        storage.create(SETTINGS, [Trial(number=n, candidate=Candidate(arch)) for n, arch in enumerate(networks)])
         storage = self.reopened(storage)
         for trial, arch in zip(storage.history(), networks, strict=True):
             assert (trial.arch.layers, trial.arch.edges) == (arch.layers, arch.edges)
@@ -219,16 +220,19 @@ class StorageConformance:
 
 
 def sample_trial(number: int) -> Trial:
-    """A waiting trial with notes of every type."""
+    """A waiting trial with everything filled in: params, fidelity, origin, forecast, and notes of every type."""
     networks = initial_pool("mlp-reg")
-    notes: dict[str, Json] = {
-        "searcher": "sample",
-        "mean": 0.1,
-        "parents": [0, 1],
-        "seconds": {"fitting": 1e-3},
-        "exact": None,
-    }
-    return Trial(number=number, arch=networks[number % len(networks)], notes=notes, proposed_after=number // 2)
+    notes: dict[str, Json] = {"mine": "text", "number": 0.1, "list": [0, 1], "table": {"inner": 1e-3}, "exact": None}
+    return Trial(
+        number=number,
+        candidate=Candidate(networks[number % len(networks)], {"learning_rate": 0.1 + 0.2, "batch": 32, "form": "a"}),
+        fidelity=1 / 3,
+        promoted_from=number - 1 if number else None,
+        origin=Provenance(searcher="sample", parents=(0, 1), changes=("ü: more",), seconds={"fitting": 1e-3}),
+        forecast=Forecast(median=0.1, lower=-0.1, upper=1e300, mean=2.0, utility=-3.5, utility_by_phase={"a": 1 / 3}),
+        notes=notes,
+        proposed_after=number // 2,
+    )
 
 
 def every_kind_of_trial() -> list[Trial]:

@@ -15,12 +15,12 @@ THE_SAME_CALL = "the same call goes on from here"
 NAMES = {signal.SIGINT: "Ctrl-C"}
 
 
-def farewell(study: StudyView, stop: Interrupted, *, resume: str = THE_SAME_CALL) -> str:
+def interrupted_message(study: StudyView, stop: Interrupted, *, resume: str = THE_SAME_CALL) -> str:
     """A few lines for a person; ``resume`` is the command that goes on with the study."""
     history = study.history
     waiting = sum(trial.state is TrialState.WAITING for trial in history)
     counts = f"{len(history.completed)} trials completed, {len(history.failed)} failed, {waiting} waiting"
     best = study.best
-    found = "none yet" if best is None else f"trial {best.number} with {study.best_value:.6g}"
+    found = "none yet" if best is None else f"trial {best.number} with {best.value:.6g}"
     by = NAMES.get(signal.Signals(stop.signal), signal.Signals(stop.signal).name)
     return f"stopped by {by}, everything is recorded: {counts}\nbest so far: {found}\nresume: {resume}"

@@ -61,7 +61,7 @@ class Search:
         storage: Storage = (
             MemoryStorage()
             if self.path is None
-            else SqliteStorage(self.path, vocabulary=self.searcher.space.vocabulary)
+            else SqliteStorage(self.path, vocabulary=self.searcher.domain.networks.vocabulary)
         )
         try:
             study = self._study(storage)
@@ -106,9 +106,9 @@ class Search:
         from nasbot.training.objective import weights_path
 
         name = str(self.source)
-        with StudyView.read(self.source, vocabulary=self.searcher.space.vocabulary) as old:
-            space, minimise = self.searcher.space, Direction.MINIMISE
-            fork = fork_of(old, space, direction=minimise, context=self.context, source=name)
+        domain = self.searcher.domain
+        with StudyView.read(self.source, vocabulary=domain.networks.vocabulary) as old:
+            fork = fork_of(old, domain, context=self.context, source=name)
         before, now = files_of(self.source) / WEIGHTS, files_of(self.path) / WEIGHTS
         now.mkdir(parents=True, exist_ok=True)
         for trial, number in zip(fork.trials, fork.numbers, strict=True):

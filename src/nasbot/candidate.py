@@ -1,0 +1,42 @@
+"""What is evaluated: a network, and the hyper-parameters with which it is trained."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+from nasbot.architecture import Architecture
+
+Params: TypeAlias = Mapping[str, float | int | str]  # of one candidate, by name
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A network and its params; no params where the network alone is searched. Equal up to the numbering of layers."""
+
+    arch: Architecture
+    params: Params = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "params", dict(sorted(self.params.items())))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The network's own where there are no params."""
+        if not self.params:
+            return self.arch.fingerprint
+        content = f"{self.arch.fingerprint} {json.dumps(self.params, sort_keys=True)}"
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def __hash__(self) -> int:
+        return hash((self.arch, tuple(self.params.items())))
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
+            for name, value in self.params.items()
+        )

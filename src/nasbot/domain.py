@@ -1,0 +1,446 @@
+"""The paper's X times what else is searched: networks, hyper-parameters of their training, and the fidelity of it.
+
+    Domain(SearchSpace("mlp-reg"), {"learning_rate": Float(3e-3, 6e-2, log=True, default=2e-2)}, Fidelity())
+
+A param has a unit scale, on which the kernel compares and evolution steps: 0 at the low end, 1 at the high one. Values
+are drawn on a grid of it, so that two settings that nobody could tell apart are one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbot import _json
+from nasbot._typing import Json
+from nasbot.architecture import Architecture
+from nasbot.architecture.space import SearchSpace
+from nasbot.candidate import Candidate, Params
+from nasbot.errors import CodecError, NasbotError, OptionError
+
+GRID = 0.03  # of the unit scale: settings nearer than that are the same
+STEP = 0.2  # of the unit scale: the spread of one change of a number
+When: TypeAlias = tuple[str, float | int | str]  # active only where the param of this name has this value
+RESERVED = frozenset({"arch", "trial", "params", "fidelity", "seed", "steps"})
+
+
+@dataclass(frozen=True)
+class Float:
+    """A number between ``low`` and ``high``, on a logarithmic scale where ``log``."""
+
+    low: float
+    high: float
+    log: bool = field(default=False, kw_only=True)
+    default: float | None = field(default=None, kw_only=True)  # the middle of the scale
+    when: When | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        _check_range(self.low, self.high, log=self.log)
+        if self.default is None:
+            object.__setattr__(self, "default", self.at(0.5))
+        self.check(self.default)
+
+    def check(self, value: object) -> None:
+        """OptionError unless the value is one of this param."""
+        if isinstance(value, bool) or not isinstance(value, int | float) or not self.low <= value <= self.high:
+            raise OptionError(f"expected a number from {self.low:g} to {self.high:g}, got {str(value)[:40]!r}")
+
+    def unit(self, value: float | int | str) -> float:
+        """Where the value lies on the unit scale."""
+        return _unit(float(value), self.low, self.high, log=self.log)
+
+    def at(self, unit: float) -> float:
+        """The value at this place of the unit scale, to four digits."""
+        value = _between(unit, self.low, self.high, log=self.log)
+        return min(max(float(f"{value:.4g}"), self.low), self.high)
+
+    def drawn(self, rng: np.random.Generator) -> float:
+        """Uniform on the scale."""
+        return self._on_grid(rng.random())
+
+    def changed(self, value: float | int | str, rng: np.random.Generator) -> float:
+        """Another value, near this one."""
+        for _ in range(20):
+            other = self._on_grid(_reflected(self.unit(value) + STEP * rng.standard_normal()))
+            if other != value:
+                return other
+        return self.drawn(rng)
+
+    def neighbours(self, value: float | int | str) -> tuple[float, ...]:
+        """Steps up and down from this value, for climbing."""
+        at = self.unit(value)
+        units = (at - 0.25, at - 0.1, at + 0.1, at + 0.25)
+        return tuple(dict.fromkeys(other for u in units if 0 <= u <= 1 and (other := self._on_grid(u)) != value))
+
+    def _on_grid(self, unit: float) -> float:
+        assert self.default is not None
+        if abs(unit - self.unit(self.default)) <= GRID / 2:
+            return self.default
+        return self.at(min(1.0, GRID * round(unit / GRID)))
+
+
+@dataclass(frozen=True)
+class Integer:
+    """A whole number between ``low`` and ``high``, on a logarithmic scale where ``log``."""
+
+    low: int
+    high: int
+    log: bool = field(default=False, kw_only=True)
+    default: int | None = field(default=None, kw_only=True)
+    when: When | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            if isinstance(getattr(self, name), bool) or not isinstance(getattr(self, name), int):
+                raise OptionError(f"{name}: expected a whole number, got {getattr(self, name)!r}")
+        _check_range(self.low, self.high, log=self.log)
+        if self.default is None:
+            object.__setattr__(self, "default", self.at(0.5))
+        self.check(self.default)
+
+    def check(self, value: object) -> None:
+        """OptionError unless the value is one of this param."""
+        if isinstance(value, bool) or not isinstance(value, int) or not self.low <= value <= self.high:
+            raise OptionError(f"expected a whole number from {self.low} to {self.high}, got {str(value)[:40]!r}")
+
+    def unit(self, value: float | int | str) -> float:
+        """Where the value lies on the unit scale."""
+        return _unit(float(value), self.low, self.high, log=self.log)
+
+    def at(self, unit: float) -> int:
+        """The value nearest to this place of the unit scale."""
+        return round(_between(unit, self.low, self.high, log=self.log))
+
+    def drawn(self, rng: np.random.Generator) -> int:
+        """Uniform on the scale."""
+        return self.at(rng.random())
+
+    def changed(self, value: float | int | str, rng: np.random.Generator) -> int:
+        """Another value, near this one."""
+        for _ in range(20):
+            if (other := self.at(_reflected(self.unit(value) + STEP * rng.standard_normal()))) != value:
+                return other
+        return self.low if value == self.high else self.high
+
+    def neighbours(self, value: float | int | str) -> tuple[int, ...]:
+        """Steps up and down from this value, for climbing."""
+        near = [int(value) - 1, int(value) + 1, *(self.at(self.unit(value) + step) for step in (-0.25, 0.25))]
+        return tuple(dict.fromkeys(other for other in near if self.low <= other <= self.high and other != value))
+
+
+@dataclass(frozen=True, init=False)
+class Choice:
+    """One of several values; ``ordered`` where neighbours in the list are alike."""
+
+    values: tuple[float | int | str, ...]
+    ordered: bool
+    default: float | int | str
+    when: When | None
+
+    def __init__(
+        self,
+        *values: float | int | str,
+        ordered: bool = False,
+        default: float | int | str | None = None,
+        when: When | None = None,
+    ) -> None:
+        if len(values) < 2 or len(set(values)) != len(values):
+            raise OptionError(f"choice: expected at least two different values, got {str(values)[:60]}")
+        for value in values:
+            if isinstance(value, bool) or not isinstance(value, int | float | str):
+                raise OptionError(f"choice: expected numbers or texts, got {type(value).__name__}")
+        for name, given in (("values", values), ("ordered", ordered), ("when", when)):
+            object.__setattr__(self, name, given)
+        object.__setattr__(self, "default", values[0] if default is None else default)
+        self.check(self.default)
+
+    def check(self, value: object) -> None:
+        """OptionError unless the value is one of this param."""
+        if value not in self.values:
+            raise OptionError(f"expected one of {', '.join(map(str, self.values))}, got {str(value)[:40]!r}")
+
+    def unit(self, value: float | int | str) -> float:
+        """The place in the list, from 0 to 1."""
+        return self.values.index(value) / (len(self.values) - 1)
+
+    def drawn(self, rng: np.random.Generator) -> float | int | str:
+        """Any of the values."""
+        return self.values[int(rng.integers(len(self.values)))]
+
+    def changed(self, value: float | int | str, rng: np.random.Generator) -> float | int | str:
+        """Another of the values."""
+        others = self.neighbours(value)
+        return others[int(rng.integers(len(others)))]
+
+    def neighbours(self, value: float | int | str) -> tuple[float | int | str, ...]:
+        """All others; the two beside it where the list is ordered."""
+        if not self.ordered:
+            return tuple(other for other in self.values if other != value)
+        at = self.values.index(value)
+        return self.values[max(0, at - 1) : at] + self.values[at + 1 : at + 2]
+
+
+Param: TypeAlias = Float | Integer | Choice
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """Trainings of a share of the full length: rungs ``least``, ``least * factor``, … up to 1.
+
+    ``of`` says what is shortened: the "steps" of a training, or the "rows" that it sees.
+    """
+
+    least: float = 1 / 9
+    factor: float = 3.0
+    of: str = field(default="steps", kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.least < 1:
+            raise OptionError(f"fidelity: expected the least share of a training between 0 and 1, got {self.least}")
+        if not self.factor > 1:
+            raise OptionError(f"fidelity: expected a factor above 1 between rungs, got {self.factor}")
+        if self.of not in ("steps", "rows"):
+            raise OptionError(f"fidelity: expected of='steps' or 'rows', got {self.of!r}")
+
+    @cached_property
+    def rungs(self) -> tuple[float, ...]:
+        """Shares of a full training, ascending; the last is 1."""
+        n = max(1, round(math.log(1 / self.least) / math.log(self.factor)))
+        return (*(self.factor ** (i - n) for i in range(n)), 1.0)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """What is searched: networks, params by name, and the fidelities at which candidates may be evaluated."""
+
+    networks: SearchSpace
+    params: Mapping[str, Param] = field(default_factory=dict)
+    fidelity: Fidelity | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "params", dict(self.params))
+        for name, param in self.params.items():
+            if not name.isidentifier() or name in RESERVED:
+                raise OptionError(f"param {name[:40]!r}: expected a name that Python could have, not a reserved word")
+            if param.when is not None:
+                self._check_condition(name, param.when)
+
+    def _check_condition(self, name: str, when: When) -> None:
+        """That the condition names another param and one of its values, and leads to no cycle."""
+        at, seen = name, {name}
+        condition: When | None = when
+        while condition is not None:
+            other, value = condition
+            if other not in self.params:
+                raise OptionError(f"param {at}: active when {other} = {value}, but there is no param {other}")
+            if other in seen:
+                raise OptionError(f"param {name}: its condition leads back to itself")
+            self._checked(other, value)
+            seen.add(other)
+            at, condition = other, self.params[other].when
+
+    # -- candidates ----------------------------------------------------------------------------------------------------
+
+    def check(self, candidate: Candidate) -> None:
+        """Raise unless the network lies in the space and the params are just those that are active, within range."""
+        self.networks.check(candidate.arch)
+        if unknown := [name for name in candidate.params if name not in self.params]:
+            known = ", ".join(self.params) or "none"
+            raise OptionError(f"param {unknown[0][:40]!r}: unknown here; the params of this search are: {known}")
+        for name, value in candidate.params.items():
+            self._checked(name, value)
+        active = self.active(candidate.params)
+        if missing := [name for name in active if name not in candidate.params]:
+            raise OptionError(f"param {missing[0]}: expected a value, got none")
+        if idle := [name for name in candidate.params if name not in active]:
+            other, value = self.params[idle[0]].when or ("", "")
+            raise OptionError(f"param {idle[0]}: it has a value, but is active only when {other} = {value}")
+
+    def __contains__(self, candidate: Candidate) -> bool:
+        try:
+            self.check(candidate)
+        except NasbotError:
+            return False
+        return True
+
+    def candidate(self, given: Candidate | Architecture) -> Candidate:
+        """The candidate itself, or the network with every param at its default."""
+        return given if isinstance(given, Candidate) else Candidate(given, self.default())
+
+    def active(self, params: Params) -> tuple[str, ...]:
+        """The names of the params that have a say, given the values of those they depend on."""
+        return tuple(name for name in self.params if self._is_active(name, params))
+
+    def default(self) -> dict[str, float | int | str]:
+        """Every active param at its default."""
+        every = {name: param.default for name, param in self.params.items() if param.default is not None}
+        return self.only_active(every)
+
+    def drawn(self, rng: np.random.Generator) -> dict[str, float | int | str]:
+        """Uniform on every scale."""
+        return self.only_active({name: param.drawn(rng) for name, param in self.params.items()})
+
+    def changed(self, params: Params, rng: np.random.Generator) -> dict[str, float | int | str]:
+        """One or two of the params, each changed by a step."""
+        names = sorted(params)
+        if not names:
+            return {}
+        n = min(len(names), 1 + int(rng.random() < 0.3))
+        chosen = [names[i] for i in rng.choice(len(names), size=n, replace=False)]
+        return self.completed({**params, **{name: self.params[name].changed(params[name], rng) for name in chosen}})
+
+    def neighbours(self, params: Params) -> list[tuple[str, dict[str, float | int | str]]]:
+        """Every change of one param by a step, with the name of the param."""
+        return [
+            (name, self.completed({**params, name: value}))
+            for name in sorted(params)
+            for value in self.params[name].neighbours(params[name])
+        ]
+
+    def completed(self, params: Params) -> dict[str, float | int | str]:
+        """The active ones of these, with defaults for those that a change has made active."""
+        every = {name: param.default for name, param in self.params.items() if param.default is not None}
+        return self.only_active({**every, **params})
+
+    def only_active(self, params: Params) -> dict[str, float | int | str]:
+        """These without the inactive ones."""
+        return {name: params[name] for name in self.active(params) if name in params}
+
+    # -- what the kernel sees ------------------------------------------------------------------------------------------
+
+    def unit(self, params: Params) -> NDArray[np.float64]:
+        """The params (k,) on their unit scales, NaN where inactive."""
+        return np.array(
+            [param.unit(params[name]) if name in params else math.nan for name, param in self.params.items()]
+        )
+
+    def differences(self, left: Sequence[Params], right: Sequence[Params]) -> NDArray[np.float64]:
+        """Rows (k, n, m) for the kernel: |difference| on the unit scale, 0 or 1 for an unordered choice.
+
+        0 where a param is inactive in both, 1/2 where in one of them.
+        """
+        k = len(self.params)
+        a = np.array([self.unit(params) for params in left]).reshape(len(left), k)
+        b = np.array([self.unit(params) for params in right]).reshape(len(right), k)
+        rows = np.abs(a.T[:, :, None] - b.T[:, None, :])
+        for row, param in zip(rows, self.params.values(), strict=True):
+            if isinstance(param, Choice) and not param.ordered:
+                np.copyto(row, row > 0, where=~np.isnan(row))
+        inactive = np.isnan(a).T[:, :, None].astype(int) + np.isnan(b).T[:, None, :]
+        return np.where(inactive == 0, rows, np.where(inactive == 1, 0.5, 0.0))
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _is_active(self, name: str, params: Params) -> bool:
+        when = self.params[name].when
+        return when is None or (params.get(when[0]) == when[1] and self._is_active(when[0], params))
+
+    def _checked(self, name: str, value: object) -> None:
+        try:
+            self.params[name].check(value)
+        except OptionError as error:
+            raise OptionError(f"param {name}: {error}") from None
+
+
+def check_pool(pool: Sequence[Candidate], domain: Domain) -> None:
+    """Raise, naming the place, unless all of these candidates lie in the domain."""
+    for i, candidate in enumerate(pool):
+        if not isinstance(candidate.arch, Architecture):
+            raise OptionError(f"pool network {i}: expected an Architecture, got {type(candidate.arch).__name__}")
+        try:
+            domain.check(candidate)
+        except NasbotError as error:
+            error.args = (f"pool network {i}: {error}",)
+            raise
+
+
+# -- as plain data -----------------------------------------------------------------------------------------------------
+
+
+def params_to_dict(params: Mapping[str, Param]) -> dict[str, Json]:
+    """The params of a domain as plain data; ``params_from_dict`` gives equal ones."""
+    return {name: _param_record(param) for name, param in params.items()}
+
+
+def params_from_dict(record: object) -> dict[str, Param]:
+    """What ``params_to_dict`` wrote; CodecError for anything else."""
+    return {name: _param(value, f"param {name[:40]}") for name, value in _json.mapping(record, "params").items()}
+
+
+def _param_record(param: Param) -> dict[str, Json]:
+    when: Json = None if param.when is None else list(param.when)
+    if isinstance(param, Choice):
+        values: Json = list(param.values)
+        return {"form": "choice", "values": values, "ordered": param.ordered, "default": param.default, "when": when}
+    name = "float" if isinstance(param, Float) else "integer"
+    limits: dict[str, Json] = {"low": param.low, "high": param.high, "log": param.log}
+    return {"form": name, **limits, "default": param.default, "when": when}
+
+
+def _param(record: object, where: str) -> Param:
+    found = _json.form(record, where, ("float", "integer", "choice"))
+    try:
+        if found == "choice":
+            entry = _json.fields(record, where, ("form", "values", "ordered", "default", "when"))
+            values = tuple(_scalar(value, where) for value in _json.items(entry["values"], where))
+            ordered, default = _json.truth(entry["ordered"], where), _scalar(entry["default"], where)
+            return Choice(*values, ordered=ordered, default=default, when=_when(entry["when"], where))
+        entry = _json.fields(record, where, ("form", "low", "high", "log", "default", "when"))
+        log, when = _json.truth(entry["log"], where), _when(entry["when"], where)
+        if found == "float":
+            low, high, middle = (_json.number(entry[name], where) for name in ("low", "high", "default"))
+            return Float(low, high, log=log, default=middle, when=when)
+        least, most, usual = (_json.whole(entry[name], where, at_least=-(2**53)) for name in ("low", "high", "default"))
+        return Integer(least, most, log=log, default=usual, when=when)
+    except OptionError as error:
+        raise CodecError(f"{where}: {error}") from None
+
+
+def _when(value: object, where: str) -> When | None:
+    if value is None:
+        return None
+    pair = _json.items(value, where)
+    if len(pair) != 2:
+        raise CodecError(f"{where}: expected when = [name, value], got {str(value)[:60]}")
+    return _json.text(pair[0], where), _scalar(pair[1], where)
+
+
+def _scalar(value: object, where: str) -> float | int | str:
+    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    return _json.number(value, where)
+
+
+# -- scales ------------------------------------------------------------------------------------------------------------
+
+
+def _check_range(low: float, high: float, *, log: bool) -> None:
+    for end in (low, high):
+        given: object = end
+        if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
+            raise OptionError(f"range: expected finite numbers, got {str(end)[:40]!r}")
+    if not low < high:
+        raise OptionError(f"range: expected low < high, got {low} and {high}")
+    if log and low <= 0:
+        raise OptionError(f"range: a logarithmic scale needs low > 0, got {low}")
+
+
+def _unit(value: float, low: float, high: float, *, log: bool) -> float:
+    return math.log(value / low) / math.log(high / low) if log else (value - low) / (high - low)
+
+
+def _between(unit: float, low: float, high: float, *, log: bool) -> float:
+    unit = min(max(unit, 0.0), 1.0)
+    return float(low * (high / low) ** unit if log else low + unit * (high - low))
+
+
+def _reflected(unit: float) -> float:
+    """Back into [0, 1], as a ball from a wall."""
+    unit = abs(unit) % 2.0
+    return 2.0 - unit if unit > 1.0 else unit
