@@ -76,7 +76,7 @@ def timeout():
 def follow(searcher, n, outcome=lambda arch: Scored(value_of(arch)), history=None, seed=3):
     """The history after n more proposals, each told at once what ``outcome`` says of it (None: left pending)."""
     if history is None:
-        history = of_outcomes((arch, outcome(arch)) for arch in searcher.initial_pool())
+        history = of_outcomes((one.arch, outcome(one.arch)) for one in searcher.initial_pool())
     for _ in range(n):
         proposal = propose(searcher, history, seed)
         assert proposal.arch.fingerprint not in history.seen

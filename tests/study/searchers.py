@@ -7,9 +7,12 @@ import numpy as np
 
 from nasbot.architecture import initial_pool
 from nasbot.architecture.space import SearchSpace
+from nasbot.candidate import Candidate
+from nasbot.domain import Domain
 from nasbot.errors import ExhaustedError
 from nasbot.searchers import Proposal
 from nasbot.testing.networks import random_architecture
+from nasbot.trial import Forecast
 
 
 @dataclass(frozen=True)
@@ -21,8 +24,12 @@ class Sensitive:
     n_pool: int = 3
     name: str = "sensitive"
 
+    @property
+    def domain(self):
+        return Domain(self.space)
+
     def initial_pool(self):
-        return initial_pool("mlp-reg")[: self.n_pool]
+        return tuple(Candidate(arch) for arch in initial_pool("mlp-reg")[: self.n_pool])
 
     def settings(self):
         return {"n_layers": self.n_layers, "nested": {"power": 1.0}}
@@ -37,7 +44,7 @@ class Sensitive:
         for _ in range(100):
             arch = random_architecture("mlp-reg", rng=mixed, n_layers=self.n_layers)
             if arch in self.space and arch.fingerprint not in history.seen:
-                return Proposal(arch, {"mean": 0.5})
+                return Proposal(Candidate(arch), forecast=Forecast(mean=0.5))
         raise ExhaustedError("nothing new was found")
 
 
@@ -62,9 +69,9 @@ class Finite(Sensitive):
 
 class Repeating(Sensitive):
     def propose(self, history, *, rng):
-        return Proposal(history[0].arch)
+        return Proposal(history[0].candidate)
 
 
 class Straying(Sensitive):
     def propose(self, history, *, rng):
-        return Proposal(random_architecture("mlp-reg", rng=rng, n_layers=100))
+        return Proposal(Candidate(random_architecture("mlp-reg", rng=rng, n_layers=100)))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nasbot.searchers.treebo import TreeBO
 
 _LATER = {
-    **dict.fromkeys(("NASBOT", "Acquisition", "KernelTerms", "Maximiser"), "nasbot"),
+    **dict.fromkeys(("NASBOT", "Acquisition", "KernelTerms", "Maximiser"), "nasbot.searchers.nasbot"),
     "EvolutionSearch": "nasbot.searchers.evolution_search",
     "RandomSearch": "nasbot.searchers.random_search",
     "TreeBO": "nasbot.searchers.treebo",
