@@ -50,6 +50,11 @@ def as_record(trial: Trial):
         "rank": trial.rank,
         "attempts": trial.attempts,
         "notes": sorted(trial.notes),
+        "params": dict(trial.candidate.params),
+        "fidelity": trial.fidelity,
+        "promoted_from": trial.promoted_from,
+        "origin": {name: entry for name, entry in trial.origin.to_dict().items() if name != "seconds"},
+        "forecast": None if trial.forecast is None else trial.forecast.to_dict(),
         "curve": [[point.step, point.value.hex()] for point in trial.curve],
         "fingerprint": trial.arch.fingerprint,
     }

@@ -10,7 +10,7 @@ import pytest
 from nasbot.architecture import Label, LabelPenalties, Layer, Role, Vocabulary, chain
 from nasbot.candidate import Candidate
 from nasbot.errors import FileError, NasbotError, StorageError, StudyError
-from nasbot.storage import Run, SqliteStorage, examine, post_request, repair
+from nasbot.storage import Run, SqliteStorage, _schema, examine, post_request, repair
 from nasbot.storage._pages import rows_in
 from nasbot.testing.storage_conformance import SETTINGS, sample_trial
 from nasbot.trial import Failed, FailureCause, Point, Scored, Trial
@@ -78,7 +78,7 @@ def assert_true(copy, intact):
 def test_an_intact_study(path):
     found = examine(path)
     assert found.is_intact
-    assert (found.version, found.n_trials, found.n_runs) == (2, N_TRIALS, 1)
+    assert (found.version, found.n_trials, found.n_runs) == (_schema.VERSION, N_TRIALS, 1)
     for golden in FOLDER.glob("*.sqlite"):
         assert examine(golden).is_intact
 
@@ -147,7 +147,8 @@ def test_lost_trials_are_named_and_the_others_move_up(path, tmp_path):
     numbers = assert_true(tmp_path / "copy.sqlite", read_intact(path, tmp_path))
     assert numbers == [0, *range(2, N_TRIALS)]
     history = read(tmp_path / "copy.sqlite")[1]
-    assert history[1].notes["parents"] == [0]  # of [0, 1] one is lost
+    assert history[1].origin.parents == (0,)  # of (0, 1) one is lost
+    assert history[1].promoted_from is None  # it was trial 1
 
 
 def read_intact(path, tmp_path):

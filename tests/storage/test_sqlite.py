@@ -250,7 +250,7 @@ def test_the_file_is_readable_without_nasbot(filled):
     db.close()
     assert [row[:3] for row in rows] == [(0, "completed", 0.75), (1, "waiting", None)]
     assert json.loads(rows[0][3])["kind"] == "mlp-reg"
-    assert (applied, version) == ([(1,), (2,)], (2,))
+    assert (applied, version) == ([(1,), (2,), (3,)], (3,))
 
 
 def test_a_vocabulary_of_ones_own_is_needed_to_read_it(path):
@@ -351,9 +351,9 @@ def test_pool_networks_survive(path):
 def test_a_reader_that_polls_decodes_only_what_may_have_changed(path, monkeypatch):
     driver, decoded = SqliteStorage(path), []
 
-    def decode(row, points, vocabulary):
+    def decode(row, *others):
         decoded.append(row[0])
-        return trial_of(row, points, vocabulary)
+        return trial_of(row, *others)
 
     monkeypatch.setattr("nasbot.storage.sqlite.trial_of", decode)
     driver.create(SETTINGS, [sample_trial(n) for n in range(20)])

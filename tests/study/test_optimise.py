@@ -54,8 +54,8 @@ def test_by_default_nasbot_searches_the_paper_s_space():
     study = maximise(f2, "mlp-reg", name="f2", trials=11)
     assert isinstance(study.searcher, NASBOT)
     assert study.searcher == NASBOT(space=nasbot.SearchSpace("mlp-reg"))
-    assert study.history[10].notes["searcher"] == "NASBOT"
-    assert study.explain(10).median == study.history[10].notes["predicted"]["median"]
+    assert study.history[10].origin.searcher == "NASBOT"
+    assert study.explain(10).median == study.history[10].forecast.median
     with StudyView.read("f2") as view:
         assert view.searcher.settings() == study.searcher.settings()
         assert [proposal.arch for _, proposal in view.replay()] == [study.history[10].arch]
@@ -154,11 +154,11 @@ def test_every_name_of_the_front_door_is_there():
 def test_deciding_time_is_summed_over_the_proposals():
     study = Study.in_memory(made(NASBOT)).optimise(value_of, 5)
     time = study.deciding_time()
-    notes = [trial.notes for trial in study.history[3:]]
+    seconds = [trial.origin.seconds for trial in study.history[3:]]
     assert time.n_proposals == 2
-    assert time.total == pytest.approx(sum(entry["deciding"] for entry in notes))
+    assert time.total == pytest.approx(sum(entry["deciding"] for entry in seconds))
     for part in ("distances", "fitting", "maximising"):
-        assert getattr(time, part) == pytest.approx(sum(entry["seconds"][part] for entry in notes))
+        assert getattr(time, part) == pytest.approx(sum(entry[part] for entry in seconds))
     assert time.other >= 0
     assert str(time).startswith("2 proposals in ")
 

@@ -12,7 +12,7 @@ from nasbot.storage import RequestKind, SqliteStorage, post_request
 from nasbot.study import Budget, Study, StudyState, StudyView, ask_study, status_of
 from nasbot.study import loop as loop_module
 from nasbot.study.runs import command_line
-from nasbot.trial import Failed, FailureCause
+from nasbot.trial import Failed, FailureCause, Provenance
 from tests.study.objectives import score, simulated
 from tests.study.searchers import Sensitive
 
@@ -172,7 +172,7 @@ def test_a_failed_trial_is_tried_again_as_a_new_one(path):
         assert str(study.history[1].state) == "failed"
         again = study.history[3]
         assert (again.arch, str(again.state)) == (study.history[1].arch, "completed")
-        assert again.notes == {"searcher": "retry", "retry_of": 1}
+        assert again.origin == Provenance(searcher="retry", of_trial=1)
         assert len(study.history.finished) == 6
         assert all(proposal.arch == trial.arch for trial, proposal in study.replay())
     assert answers(path) == ["trial 1 will be tried again, as trial 3"]

@@ -41,7 +41,7 @@ def test_the_pool_first_then_proposals(study):
     for n in range(5):
         trial = study.ask()
         assert (trial.number, trial.state) == (n, "running")
-        assert trial.notes["searcher"] == ("pool" if n < 3 else "sensitive")
+        assert trial.origin.searcher == ("pool" if n < 3 else "sensitive")
         if n < 3:
             assert trial.arch == POOL[n]
         assert study.tell(trial, score(trial.arch)).value == score(trial.arch)
@@ -305,10 +305,10 @@ def test_an_exhausted_space_ends_the_run_after_what_is_running():
     assert len(study.history.completed) == 5
 
 
-@pytest.mark.parametrize(("searcher", "words"), [(Repeating(), "again"), (Straying(), "outside its space")])
+@pytest.mark.parametrize(("searcher", "words"), [(Repeating(), "again"), (Straying(), "outside its domain")])
 def test_a_searcher_that_breaks_its_promises_is_named(searcher, words):
     study = Study.in_memory(searcher)
-    with pytest.raises(StudyError, match=f"sensitive proposed a network .*{words}"):
+    with pytest.raises(StudyError, match=f"sensitive proposed a candidate .*{words}"):
         study.optimise(score, 10)
     assert len(study.history.completed) == 3
 
@@ -341,8 +341,8 @@ def rng():
 def test_an_empty_pool():
     study = Study.in_memory(Sensitive(), pool=())
     study.optimise(score, 2)
-    assert [t.notes["searcher"] for t in study.history] == ["sensitive"] * 2
-    assert all(t.notes["deciding"] >= 0 for t in study.history)
+    assert [t.origin.searcher for t in study.history] == ["sensitive"] * 2
+    assert all(t.origin.seconds["deciding"] >= 0 for t in study.history)
 
 
 def test_beliefs_are_the_searchers():
@@ -367,14 +367,16 @@ def test_a_searcher_without_beliefs_says_so(study):
 # -- direction ---------------------------------------------------------------------------------------------------------
 
 
-def test_minimising_turns_values_at_the_edge():
+def test_values_are_kept_as_the_objective_gave_them():
     study = Study.in_memory(Sensitive(), direction="minimise")
     values = iter([3.0, 1.0, 0.0, 2.0])
     study.optimise(lambda arch, trial: trial.report(1, 5.0) or next(values), 4)
     assert study.best.number == 2
     assert study.best_value == 0.0
-    assert [study.outward(t.value) for t in study.history] == [3.0, 1.0, 0.0, 2.0]
-    assert study.history[0].curve == ((1, -5.0),)
+    assert study.best.value == 0.0
+    assert [t.value for t in study.history] == [3.0, 1.0, 0.0, 2.0]
+    assert study.history.evaluated.values.tolist() == [-3.0, -1.0, 0.0, -2.0]
+    assert study.history[0].curve == ((1, 5.0),)
 
 
 def test_another_direction():

@@ -61,7 +61,7 @@ def test_views_are_in_the_order_of_recording(history):
     assert [t.number for t in history.completed] == [1, 0, 4]
     assert [t.number for t in history.failed] == [2]
     assert [t.number for t in history.pending] == [3, 5]
-    assert history.evaluated.networks == (POOL[1], POOL[0], POOL[4])
+    assert [candidate.arch for candidate in history.evaluated.candidates] == [POOL[1], POOL[0], POOL[4]]
     assert history.evaluated.values.tolist() == [3.0, 1.0, 3.0]
     assert history.best.number == 1  # the first recorded of the two
     assert history.seen == {arch.fingerprint for arch in POOL[:6]}
@@ -75,7 +75,7 @@ def test_values_cannot_be_overwritten(history):
 
 def test_empty():
     history = History()
-    assert (len(history), history.best, history.pending, history.evaluated.networks) == (0, None, (), ())
+    assert (len(history), history.best, history.pending, history.evaluated.candidates) == (0, None, (), ())
 
 
 def test_cancelled_networks_may_come_again():
