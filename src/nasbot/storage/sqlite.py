@@ -12,6 +12,7 @@ import logging
 import os
 import socket
 import sqlite3
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
+from nasbot._files import unsafe
 from nasbot._json import plain_json
 from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
@@ -93,6 +95,8 @@ class SqliteStorage:
             self._lock = DriverLock(self.path)
         try:
             with self._explained():
+                if not read_only:
+                    check_tables(self.path)
                 self._db = self._connected()
                 self._version = _schema.prepare(self._db, may_write=not read_only)
                 if not read_only:
@@ -314,8 +318,11 @@ class SqliteStorage:
     # -- the file ------------------------------------------------------------------------------------------------------
 
     def _connected(self) -> sqlite3.Connection:
+        is_new = not _has_content(self.path)
         db = connected(self.path, reading_mode(self.path) if self.read_only else "mode=rwc")
         if not self.read_only:
+            if is_new:
+                db.execute("PRAGMA journal_mode = MEMORY")  # so that a death here leaves no rollback journal
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
             db.execute("PRAGMA foreign_keys = ON")
@@ -371,6 +378,8 @@ def post_request(path: str | Path, kind: RequestKind | str, trial: int | None = 
     """Ask something of whoever drives this study, now or next; returns when the disk has it."""
     file = Path(path)
     check_file(file, must_exist=True)
+    with explained(file):
+        check_tables(file)
     with explained(file), closing(connected(file, "mode=rw")) as db:
         if _schema.prepare(db, may_write=False) < _schema.WITH_RUNS:
             raise StorageError("its tables are of version 1, which knows no requests; resume the study to migrate it")
@@ -431,15 +440,51 @@ def explained(path: Path) -> Iterator[None]:
 def check_file(path: Path, *, must_exist: bool, any_content: bool = False) -> None:
     """Before SQLite sees it: clear words for what is no file, or no SQLite file. Makes the folder of a new study."""
     try:
+        _check_sidecars(path)
         if not path.exists() and not must_exist:
+            if path.is_symlink():
+                raise FileError(f"cannot make {path}: it is a symbolic link to what does not exist; remove it")
             path.parent.mkdir(parents=True, exist_ok=True)
             return
-        with path.open("rb") as file:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise FileError(f"cannot open {path}: not a regular file")
             beginning = file.read(len(MAGIC))
+    except NasbotError:
+        raise
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise FileError(f"cannot open {path}: {getattr(error, 'strerror', None) or error}") from None
     if beginning not in (b"", MAGIC) and not any_content:
         raise StorageError(f"{path}: not a nasbot study (not an SQLite file)")
+
+
+def _check_sidecars(path: Path) -> None:
+    """Nothing beside the file by which SQLite would write, wait or delete elsewhere.
+
+    A rollback journal may name another file, which SQLite removes when it has rolled back; nasbot never makes one.
+    """
+    real = os.path.realpath(path)
+    for suffix in ("-journal", "-wal", "-shm"):
+        try:
+            wrong = unsafe(os.lstat(real + suffix))
+        except FileNotFoundError:
+            continue
+        if suffix == "-journal":
+            wrong = "a rollback journal, which nasbot never makes and by which SQLite could delete other files"
+        if wrong:
+            raise StorageError(f"{path}: there is {real}{suffix}, {wrong}; if nothing of yours made it, remove it")
+
+
+def check_tables(path: Path) -> None:
+    """Before a connection that may write: a file with tables must be a study. A new file has none."""
+    if _has_content(path):
+        with closing(connected(path, "mode=ro")) as db:
+            if db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+                _schema.prepare(db, may_write=False)
+
+
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 def reading_mode(path: Path) -> str:
