@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nasbot._files import check_own_folder, write_whole
 from nasbot._rng import checked_seed
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
@@ -57,6 +57,8 @@ class Search:
         """Search until the budget is spent; whatever ends it, what was evaluated is recorded."""
         temporary = Temporary() if self.path is None else None
         files = temporary.path if temporary is not None else files_of(self.path or Path())
+        for folder in (files, files / DATA, files / WEIGHTS):
+            check_own_folder(folder)
         self.data.save(files / DATA)
         storage: Storage = (
             MemoryStorage()
@@ -113,7 +115,7 @@ class Search:
         now.mkdir(parents=True, exist_ok=True)
         for trial, number in zip(fork.trials, fork.numbers, strict=True):
             with suppress(FileNotFoundError):  # of most trials they are not kept
-                shutil.copyfile(weights_path(before, number), weights_path(now, trial.number))
+                write_whole(weights_path(now, trial.number), weights_path(before, number).read_bytes())
         return fork.trials
 
     def _drive(self, study: Study, files: Path, on_change: OnChange | None) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from nasbot._files import write_whole
 from nasbot._rng import checked_seed
 from nasbot._typing import Json
 from nasbot.data.preprocessing import (
@@ -122,9 +122,7 @@ class Dataset:
                 _save_array(place / f"{name}_y.npy", part.y)
             record = {"format": FORMAT, "name": self.name, "fingerprint": self.fingerprint, **self._description()}
             # Last, and whole or not at all: what lacks it is no data set.
-            unfinished = place / f".dataset.json.{os.getpid()}"
-            unfinished.write_text(json.dumps(record, allow_nan=False), encoding="utf-8")
-            unfinished.replace(description)
+            write_whole(description, json.dumps(record, allow_nan=False).encode())
         except OSError as error:
             if isinstance(error, FileError):
                 raise
@@ -366,8 +364,7 @@ def _target_line(data: Dataset) -> str:
 
 
 def _save_array(path: Path, array: np.ndarray) -> None:
-    with path.open("wb") as file:
-        np.save(file, np.ascontiguousarray(array), allow_pickle=False)
+    write_whole(path, lambda file: np.save(file, np.ascontiguousarray(array), allow_pickle=False))
 
 
 def _loaded_part(place: Path, name: str) -> Part:

@@ -7,7 +7,6 @@ must be a dataclass, so that it can be made again with folders of the other mach
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
 import shutil
 import tempfile
@@ -15,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from nasbot._files import write_whole
 from nasbot.errors import FileError
 from nasbot.execution.base import Objective
 
@@ -87,11 +87,8 @@ def keep(objective: Objective, field: str, name: str, content: bytes) -> None:
     if field not in _fields(objective, "leaves") or not PLAIN_NAME.fullmatch(name):
         raise FileError(f"a file {name[:80]!r} for {field[:80]!r} came back, which the objective does not leave")
     folder = Path(getattr(objective, field))
-    unfinished = folder / f".{name}.{os.getpid()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        unfinished.write_bytes(content)
-        unfinished.replace(folder / name)
+        write_whole(folder / name, content)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         raise FileError(f"{folder / name}: cannot be written: {error.strerror or error}") from None

@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
+from nasbot._files import write_whole
 from nasbot.drawing.draw import to_svg
 from nasbot.errors import FileError
 from nasbot.page.figures import FIGURES, figure_json, near_record
@@ -91,12 +91,9 @@ def report_json(
 def write_report(html: str, path: str | Path) -> Path:
     """Write it, whole or not at all; FileError where that cannot be done."""
     path = Path(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        beside.write_text(html, encoding="utf-8")
-        beside.replace(path)
+        write_whole(path, html.encode())
     except (OSError, ValueError) as error:
-        beside.unlink(missing_ok=True) if "\0" not in str(path) else None
         raise FileError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
     return path
 

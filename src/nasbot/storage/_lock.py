@@ -20,6 +20,7 @@ import weakref
 from contextlib import suppress
 from pathlib import Path
 
+from nasbot._files import open_regular
 from nasbot.errors import FileError, StudyError
 from nasbot.storage.records import Presence
 
@@ -36,11 +37,8 @@ class DriverLock:
         self.path = lock_path(study)
         self._stopped = threading.Event()
         self._beating: threading.Thread | None = None
-        try:
-            # Not inherited by programs started from here; forks without exec let go of it, see below.
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise FileError(f"cannot open {self.path}: {error.strerror}") from None
+        # Not inherited by programs started from here; forks without exec let go of it, see below.
+        self._file = open_regular(self.path, os.O_RDWR | os.O_CREAT, owners=_owners(study))
         try:
             is_ours = _locked(self._file)
         except OSError as error:
@@ -112,15 +110,22 @@ class DriverLock:
 
 
 def lock_path(study: Path) -> Path:
-    """The file beside the study's that its driver holds."""
-    return study.with_name(study.name + ".lock")
+    """The file beside the study's that its driver holds: beside the file itself, by whatever link it was named."""
+    return Path(f"{os.path.realpath(study)}.lock")
+
+
+def _owners(study: Path) -> set[int]:
+    """Ourselves, and whoever the study belongs to."""
+    with suppress(OSError):
+        return {os.geteuid(), study.stat().st_uid}
+    return {os.geteuid()}
 
 
 def presence(study: Path) -> Presence:
     """Whether a driver holds this study, and its last sign of life; never creates a file."""
     try:
-        file = os.open(lock_path(study), os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+        file = open_regular(lock_path(study), os.O_RDONLY)
+    except FileError:
         return Presence(is_held=False, seen=None)
     try:
         seen = os.fstat(file).st_mtime

@@ -12,15 +12,17 @@ import logging
 import os
 import socket
 import sqlite3
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from itertools import groupby
+from itertools import count, groupby
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
+from nasbot._files import unsafe
 from nasbot._json import plain_json
 from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
@@ -50,7 +52,8 @@ from nasbot.trial import Direction, History, Trial
 
 LOG = logging.getLogger("nasbot")
 BUSY_SECONDS = 60.0  # for a writer that meets another; none holds the file for longer than one small write
-SECONDS_BETWEEN_TRIES = 1.0  # while the disk is full
+DRIVER_BUSY_SECONDS = 5.0  # for the driver, which tries again for as long as it has patience
+SECONDS_BETWEEN_TRIES = 1.0  # while the disk is full or somebody else writes
 NO_ROOM = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_TRUNCATE)
 MAX_CELL_BYTES = 64_000_000
 MAGIC = b"SQLite format 3\x00"
@@ -62,7 +65,9 @@ class SqliteStorage:
 
     ``vocabulary`` is needed where the networks' is not built in. Raises FileError where the file cannot be opened,
     StudyError where another driver has it, StorageError where it is not an intact study. A write that finds the disk
-    full waits for room for up to ``patience`` seconds before it raises FileError; either way nothing is lost.
+    full, or the file held by another program, tries again for up to ``patience`` seconds before it raises FileError;
+    either way nothing is lost. Where another driver has written meanwhile, or the file is not the one at ``path`` any
+    more, every write raises StudyError.
     """
 
     def __init__(
@@ -82,6 +87,9 @@ class SqliteStorage:
         self._asked_at: int | None = None  # version of the data when requests were last looked for
         self._version = _schema.VERSION
         self._is_towards: Direction | None = None
+        self._written_at: int | None = None  # version of the data when the driver's copy was known to be right
+        self._file: tuple[object, ...] = ()  # identity of the file and of its log
+        self._lost: str | None = None  # why nothing can be written any more
         self._begun = False  # whether there is a study in the file, once that is known
         self._lock: DriverLock | None = None
         self._db: sqlite3.Connection | None = None
@@ -93,11 +101,12 @@ class SqliteStorage:
             self._lock = DriverLock(self.path)
         try:
             with self._explained():
+                if not read_only:
+                    check_tables(self.path)
                 self._db = self._connected()
                 self._version = _schema.prepare(self._db, may_write=not read_only)
                 if not read_only:
-                    self._history = self._read_history()
-                    self._runs = self._read_runs()
+                    self._read_all()
                     self._bury()
         except BaseException:
             self.close()
@@ -178,9 +187,11 @@ class SqliteStorage:
             return ()
         with self._explained():
             if not self.read_only:
-                written = db.execute("PRAGMA data_version").fetchone()[0]  # counts the commits of others
+                self._check_place()
+                written = _data_version(db)
                 if written == self._asked_at:
                     return ()
+                self._check_owned(db)
             sql = f"SELECT {REQUEST_COLUMNS} FROM requests WHERE answer IS NULL ORDER BY number"
             found = tuple(request_of(row) for row in db.execute(sql).fetchall())
         if not self.read_only and not found:
@@ -206,7 +217,7 @@ class SqliteStorage:
         db, before = self._open_db(), self._read
         db.execute("BEGIN")
         try:
-            written = db.execute("PRAGMA data_version").fetchone()[0]  # counts the commits of others
+            written = _data_version(db)
             if before is not None and written == self._read_at:
                 return before
             n_trials = db.execute("SELECT count(*) FROM trials").fetchone()[0]
@@ -299,23 +310,82 @@ class SqliteStorage:
         if self.read_only:
             raise StudyError(f"{self.path} is open for reading only")
         db, waited = self._open_db(), 0.0
+
+        def owned_work(db: sqlite3.Connection) -> T:
+            self._check_owned(db)
+            return work(db)
+
         with self._explained():
             while True:
                 try:
-                    return _in_transaction(db, work)
+                    result = _in_transaction(db, owned_work)
+                    self._check_place()
                 except sqlite3.OperationalError as error:
-                    if not _is_full(error) or waited >= self.patience:
+                    is_busy = code_of(error) & 0xFF == sqlite3.SQLITE_BUSY
+                    if not (is_busy or _is_full(error)) or waited >= self.patience:
                         raise
                     if waited == 0:
-                        LOG.warning("%s: %s; waiting for room, up to %g s", self.path, error, self.patience)
+                        what = "the other program that is writing to it" if is_busy else "room"
+                        LOG.warning("%s: %s; waiting for %s, up to %g s", self.path, error, what, self.patience)
                     time.sleep(min(SECONDS_BETWEEN_TRIES, self.patience - waited))
-                    waited += SECONDS_BETWEEN_TRIES
+                    waited += SECONDS_BETWEEN_TRIES + DRIVER_BUSY_SECONDS * is_busy
+                else:
+                    return result
+
+    # -- one driver, one file ------------------------------------------------------------------------------------------
+
+    def _read_all(self) -> None:
+        """The driver's copy of everything, which ``_check_owned`` holds against what others write."""
+        self._written_at = _data_version(self._open_db())
+        self._history = self._read_history()
+        self._runs = self._read_runs()
+        self._file = _identity(self.path)
+
+    def _check_owned(self, db: sqlite3.Connection) -> None:
+        """StudyError where another driver has written, which the lock should prevent: it may have been removed.
+
+        Called inside the transaction, so nothing can come between. Requests are the one thing that others may write.
+        """
+        if self._lost is None and (written := _data_version(db)) != self._written_at:
+            trials, runs = self._history or (), self._runs or ()
+            known = {row[0]: row[-1] for row in map(trial_row, trials)}, {row[0]: row[-1] for row in map(run_row, runs)}
+            found = tuple(dict(db.execute(f"SELECT number, crc FROM {table}")) for table in ("trials", "runs"))
+            if known == found:
+                self._written_at = written
+            else:
+                self._lost = "another driver has taken over; this one stops, and what that one wrote is as it was"
+        if self._lost is not None:
+            raise StudyError(f"{self.path}: {self._lost}")
+
+    def _check_place(self) -> None:
+        """StudyError where the file was deleted or replaced, with everything that was acknowledged in a copy."""
+        if self._lost is None and self._file and _identity(self.path) != self._file:
+            self._lost = f"deleted, moved or replaced while it was being driven; {self._rescued()}"
+        if self._lost is not None:
+            raise StudyError(f"{self.path}: {self._lost}")
+
+    def _rescued(self) -> str:
+        """Save what the open connection still has, and say where."""
+        folder = self.path.parent if self.path.parent.is_dir() else Path.cwd()
+        copy = next(
+            name for n in count() if not os.path.lexists(name := folder / f"{self.path.stem}-rescued-{n}.sqlite")
+        )
+        try:
+            with closing(connected(copy, "mode=rwc")) as target:
+                self._open_db().backup(target)
+        except sqlite3.Error as error:
+            return f"no copy of it could be saved ({error})"
+        return f"everything recorded so far is in {copy}"
 
     # -- the file ------------------------------------------------------------------------------------------------------
 
     def _connected(self) -> sqlite3.Connection:
+        is_new = not _has_content(self.path)
         db = connected(self.path, reading_mode(self.path) if self.read_only else "mode=rwc")
         if not self.read_only:
+            db.execute(f"PRAGMA busy_timeout = {DRIVER_BUSY_SECONDS * 1000:.0f}")
+            if is_new:
+                db.execute("PRAGMA journal_mode = MEMORY")  # so that a death here leaves no rollback journal
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = FULL")
             db.execute("PRAGMA foreign_keys = ON")
@@ -353,6 +423,23 @@ def _in_transaction(db: sqlite3.Connection, work: Callable[[sqlite3.Connection],
     return result
 
 
+def _data_version(db: sqlite3.Connection) -> int:
+    """Changes with every commit of another connection, and with none of this one's."""
+    return int(db.execute("PRAGMA data_version").fetchone()[0])
+
+
+def _identity(path: Path) -> tuple[object, ...]:
+    """Which file this is, and which its log; a file system that does not answer for a while changes nothing."""
+    found: list[object] = []
+    for name in (path, Path(f"{os.path.realpath(path)}-wal")):
+        try:
+            state = name.stat()
+            found.append((state.st_dev, state.st_ino))
+        except FileNotFoundError:
+            found.append(None)
+    return tuple(found)
+
+
 def code_of(error: sqlite3.OperationalError) -> int:
     """SQLite's code; Python itself raises this without one, for a text that is not UTF-8: damage."""
     return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT))
@@ -371,6 +458,8 @@ def post_request(path: str | Path, kind: RequestKind | str, trial: int | None = 
     """Ask something of whoever drives this study, now or next; returns when the disk has it."""
     file = Path(path)
     check_file(file, must_exist=True)
+    with explained(file):
+        check_tables(file)
     with explained(file), closing(connected(file, "mode=rw")) as db:
         if _schema.prepare(db, may_write=False) < _schema.WITH_RUNS:
             raise StorageError("its tables are of version 1, which knows no requests; resume the study to migrate it")
@@ -431,15 +520,51 @@ def explained(path: Path) -> Iterator[None]:
 def check_file(path: Path, *, must_exist: bool, any_content: bool = False) -> None:
     """Before SQLite sees it: clear words for what is no file, or no SQLite file. Makes the folder of a new study."""
     try:
+        _check_sidecars(path)
         if not path.exists() and not must_exist:
+            if path.is_symlink():
+                raise FileError(f"cannot make {path}: it is a symbolic link to what does not exist; remove it")
             path.parent.mkdir(parents=True, exist_ok=True)
             return
-        with path.open("rb") as file:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise FileError(f"cannot open {path}: not a regular file")
             beginning = file.read(len(MAGIC))
+    except NasbotError:
+        raise
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise FileError(f"cannot open {path}: {getattr(error, 'strerror', None) or error}") from None
     if beginning not in (b"", MAGIC) and not any_content:
         raise StorageError(f"{path}: not a nasbot study (not an SQLite file)")
+
+
+def _check_sidecars(path: Path) -> None:
+    """Nothing beside the file by which SQLite would write, wait or delete elsewhere.
+
+    A rollback journal may name another file, which SQLite removes when it has rolled back; nasbot never makes one.
+    """
+    real = os.path.realpath(path)
+    for suffix in ("-journal", "-wal", "-shm"):
+        try:
+            wrong = unsafe(os.lstat(real + suffix))
+        except FileNotFoundError:
+            continue
+        if suffix == "-journal":
+            wrong = "a rollback journal, which nasbot never makes and by which SQLite could delete other files"
+        if wrong:
+            raise StorageError(f"{path}: there is {real}{suffix}, {wrong}; if nothing of yours made it, remove it")
+
+
+def check_tables(path: Path) -> None:
+    """Before a connection that may write: a file with tables must be a study. A new file has none."""
+    if _has_content(path):
+        with closing(connected(path, "mode=ro")) as db:
+            if db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+                _schema.prepare(db, may_write=False)
+
+
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 def reading_mode(path: Path) -> str:

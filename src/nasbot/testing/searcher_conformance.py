@@ -143,7 +143,6 @@ def check(searcher: Searcher, history: History, proposal: Proposal) -> None:
         assert history[proposal.promoted_from].fidelity < proposal.fidelity
 
 
-
 def score(candidate: Candidate) -> Scored:
     """A value that depends on the network."""
     return Scored(len(candidate.arch.layers) - 0.1 * len(candidate.arch.edges))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
+from nasbot._files import write_whole
 from nasbot.errors import FileError, StorageError
 from nasbot.training.module import Network
 
@@ -23,16 +23,10 @@ def save_weights(network: Network, path: str | Path, *, about: Mapping[str, str]
     place = Path(path)
     state = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in network.state_dict().items()}
     header = {"kind": network.arch.kind, "fingerprint": network.arch.fingerprint, **(about or {})}
-    unfinished = place.with_name(f".{place.name}.{os.getpid()}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with unfinished.open("wb") as file:
-            file.write(save(state, metadata=header))
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(place)
+        write_whole(place, save(state, metadata=header), sync=True)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         raise FileError(f"{place}: the weights cannot be written: {error.strerror or error}") from None
 
 
