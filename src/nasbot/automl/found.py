@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -13,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nasbot._typing import Json
+from nasbot.automl.files import DATA, FILES, WEIGHTS, Temporary, files_of
 from nasbot.errors import FileError, OptionError, StudyError
-from nasbot.storage import SqliteStorage, Storage
+from nasbot.storage import Storage, open_storage
 from nasbot.study import StudyView, study_path
 from nasbot.study.budget import parse_seconds
 from nasbot.trial import Trial
@@ -22,19 +20,10 @@ from nasbot.trial import Trial
 if TYPE_CHECKING:
     from torch import nn
 
+    from nasbot.automl.model import FoundModel, Members, Results
     from nasbot.data.dataset import Dataset, Preprocessing
     from nasbot.searchers.base import Searcher
-
-DATA, WEIGHTS = "data", "weights"
-FILES = ".files"
-
-
-class Temporary:
-    """A folder that is removed with the last object that refers to this one."""
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="nasbot-"))
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+    from nasbot.training.recipes import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +31,7 @@ class FoundTrial(Trial):
     """A trial of a search on data: the network, and what is needed to make a model of it."""
 
     files: Path  # of the study: its data and weights
-    recipe: str
+    recipe: Recipe
     keep: Temporary | None = field(default=None, repr=False, compare=False)  # of a study that keeps nothing
 
     @property
@@ -61,7 +50,7 @@ class FoundTrial(Trial):
         X: Any = None,
         y: Any = None,
         *,
-        recipe: str | None = None,
+        recipe: Recipe | str | None = None,
         seed: int = 0,
         seconds: float | str | None = None,
     ) -> nn.Module:
@@ -74,20 +63,36 @@ class FoundTrial(Trial):
         from nasbot.training.fitting import fit
 
         limit = parse_seconds(seconds) if isinstance(seconds, str) else seconds
-        return fit(self.arch, self.dataset, X, y, recipe=recipe or self.recipe, seed=seed, seconds=limit)
+        return fit(
+            self.arch,
+            self.dataset,
+            X,
+            y,
+            params=self.candidate.params,
+            recipe=recipe or self.recipe,
+            seed=seed,
+            seconds=limit,
+        )
 
     def model(self) -> nn.Module:
         """The network with the weights of the trial itself, as the search scored it; FileError where they are gone."""
         from nasbot.training.fitting import with_weights
 
-        return with_weights(self.arch, self.dataset, self.files / WEIGHTS, self.number)
+        return with_weights(self.arch, self._prepared, self.files / WEIGHTS, self.number)
 
     def predict(self, X: Any) -> np.ndarray:
         """What ``model()`` says of raw rows or images: numbers in their own units, or classes by name."""
         from nasbot.training.fitting import outputs
 
-        prepared = self.dataset.preprocessing
+        prepared = self._prepared.preprocessing
         return prepared.restored(outputs(self.model(), prepared.X(X)))
+
+    @property
+    def _prepared(self) -> Dataset:
+        """The data as this trial's candidate has them prepared."""
+        from nasbot.training.objective import PREPARATION
+
+        return self.dataset.prepared_as(str(self.candidate.params.get(PREPARATION, "standard")))
 
 
 class FoundStudy(StudyView):
@@ -107,7 +112,7 @@ class FoundStudy(StudyView):
         files = files_of(path)
         if path.exists() and not files.is_dir():  # a study that is not there is the storage's to report
             raise FileError(f"{files}: no such folder; expected the data and weights of a search on data there")
-        return cls(SqliteStorage(path, read_only=True), files)
+        return cls(open_storage(path, read_only=True), files)
 
     @property
     def dataset(self) -> Dataset:
@@ -142,7 +147,15 @@ class FoundStudy(StudyView):
         """Any trial as one that can be drawn, trained again and used."""
         known = self._known_trial(trial)
         record = {entry.name: getattr(known, entry.name) for entry in fields(Trial)}
-        return FoundTrial(**record, files=self.files, recipe=str(self.context.get("recipe", "fast")), keep=self._keep)
+        return FoundTrial(**record, files=self.files, recipe=self.recipe, keep=self._keep)
+
+    @property
+    def recipe(self) -> Recipe:
+        """How its networks are trained; a study of an older nasbot knows only the recipe's name."""
+        from nasbot.training.recipes import Recipe, recipe_of
+
+        stored = self.context.get("recipe", "fast")
+        return recipe_of(stored) if isinstance(stored, str) else Recipe.from_dict(stored)
 
     def metrics(self) -> Mapping[str, Json]:
         """What was measured of the best network, in people's units; raises StudyError while there is none."""
@@ -161,23 +174,41 @@ class FoundStudy(StudyView):
         html = report_html(Snapshot.of(self, name=name), file=name)
         return write_report(html, self.files.with_name(f"{name}-report.html") if path is None else path)
 
-    def export(
-        self,
-        path: str | Path,
-        *,
-        to: str | None = None,
-        retrain: bool = False,
-        seed: int = 0,
-        overwrite: bool = False,
-    ) -> tuple[Path, ...]:
-        """Write the best network for use elsewhere: as code, ONNX, safetensors or JSON; see ``nasbot.export``.
+    def ensemble(self) -> Members | None:
+        """Which trials are averaged, with which weights; None where fewer than two have kept their predictions."""
+        from nasbot.automl.model import members_of
 
-        With the weights it was scored with; or with ``retrain`` the one that ``recommend`` names, trained anew without
-        the search's limit on time.
-        """
-        from nasbot.automl.taking import export_best
+        return members_of(self)
 
-        return export_best(self, path, to=to, retrain=retrain, seed=seed, overwrite=overwrite)
+    def model(self, *, single: bool = False) -> FoundModel:
+        """The recommended model, ready to predict: an ensemble of the best networks, or the best one alone."""
+        from nasbot.automl.model import model_of
+
+        return model_of(self, single=single)
+
+    def results(self) -> Results:
+        """What baseline, best network and ensemble score on validation and test rows."""
+        from nasbot.automl.model import results_of
+
+        return results_of(self)
+
+    @property
+    def driven_seconds(self) -> float:
+        """How long the study has been driven, as far as trials say."""
+        times = (when for trial in self.history for when in (trial.started, trial.finished) if when is not None)
+        return max(times, default=0.0)
+
+    def export(self, path: str | Path, *, to: str | None = None, overwrite: bool = False) -> tuple[Path, ...]:
+        """Write the best network for use elsewhere: as code, ONNX, safetensors or JSON; see ``nasbot.export``."""
+        from nasbot.exporting.export import export
+
+        model = self.model(single=True)
+        trial, value = model.trials[0], model.members[0].details["loss"]
+        title = (
+            f"The best of {len(self.history.completed)} networks that nasbot tried on {self.dataset.name}: "
+            f"trial {trial}, validation loss {value:.5g}."
+        )
+        return export(model.members[0], path, to=to, title=title, overwrite=overwrite)
 
     def summary(self) -> str:
         """A few lines for people: the data, the trials, the best network and what was measured of it."""
@@ -191,8 +222,3 @@ def metrics_of(trial: Trial) -> Mapping[str, Json]:
     details = getattr(trial.outcome, "details", {})
     metrics = details.get("metrics", {})
     return metrics if isinstance(metrics, Mapping) else {}
-
-
-def files_of(path: Path) -> Path:
-    """The folder beside a study's file with its data and weights."""
-    return path.with_name(f"{path.name.removesuffix(path.suffix)}{FILES}")

@@ -1,100 +1,119 @@
-"""What a search on given data may look like: how long a trial, which networks, from which ones to begin.
+"""How a budget is spent on given data: what is searched, how long a full training is, what is kept for the end.
 
-All of it follows from the data, the budget and the number of workers, by rules simple enough to be said to people. A
-study remembers its seconds per trial, so that one that goes on with a larger budget goes on with the same networks.
+All of it follows from the data, the budget, the number of workers and how fast this machine was seen to train, by rules
+simple enough to be said to people. A study remembers its plan, so that one that goes on goes on with the same
+trainings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from nasbot.architecture import Architecture, SearchSpace, initial_pool
-from nasbot.architecture.resources import Resources, resources
-from nasbot.errors import OptionError
+from nasbot._typing import Json
+from nasbot.architecture import Architecture, SearchSpace
+from nasbot.architecture.resources import resources
+from nasbot.automl.baselines import baseline_of, narrower
 from nasbot.study.budget import Budget
 
-TRIALS_AT_LEAST = 50  # that a time budget is divided by, if every trial took its whole share
-SHORTEST_TRIAL, LONGEST_TRIAL = 1.0, 300.0  # seconds of training
-DEFAULT_TRIAL = 10.0  # where the budget is in trials
-# A network is in the space if so many steps of training fit into a trial, at what one core of a laptop was measured to
-# do on networks of this size, forward and backward: three times the forward flops of each sample.
-STEPS_AT_LEAST = 300
-FLOPS_PER_SECOND = 2e10
-PASSES = 3
+SEARCH_SHARE = 0.65  # of the time; the rest is for finals and for assembling the model
+ASSEMBLING_SHARE = 0.03
+FULL_TRAININGS = 12  # that must fit into the search
+SHORTEST_TRAINING, LONGEST_TRAINING = 0.5, 600.0  # seconds of a full one
+LEAST_STEPS, MOST_EPOCHS = 200, 400
+SLACK = 4.0  # times the time of a full training of the baseline, after which a training ends with what it has
+DEFAULT_SECONDS = 30.0  # for one training, where the budget is in trials
+FINAL_TRIALS = 0.25  # of a budget in trials
+# Networks that cost more than so many times what the baseline costs are not searched: few of them would fit.
+COST_OVER_BASELINE = 6.0
 # Networks of many more parameters than there are numbers to learn from cost time and rarely win.
-PARAMETERS_PER_ROW, LEAST_PARAMETERS = 1000, 200_000
-ROOM = 2.0  # times the narrowest network of the pool: wide inputs and large images must not empty the space
+PARAMETERS_PER_ROW, LEAST_PARAMETERS = 1000, 400_000
 MAX_MEMORY = 2.0 * 2**30
-SHRINKING = (1.0, 0.5, 0.25, 0.125, 0.0625)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How one search on one data set is done."""
+    """How one budget is spent. ``n_steps`` is the length of a full training; None: as the recipe says."""
 
-    space: SearchSpace
-    pool: tuple[Architecture, ...]
-    seconds_per_trial: float
+    budget: Budget
+    workers: int
+    n_steps: int | None
+    seconds_per_trial: float  # after which a training ends with what it has
+
+    @property
+    def search(self) -> Budget:
+        """What the search may spend before the finals."""
+        if self.budget.seconds is not None:
+            return Budget(self.budget.trials, SEARCH_SHARE * self.budget.seconds)
+        assert self.budget.trials is not None
+        return Budget(self.budget.trials - self.n_finals)
+
+    @property
+    def n_finals(self) -> int:
+        """Trials kept for finals where the budget is in trials."""
+        return 0 if self.budget.trials is None else int(FINAL_TRIALS * self.budget.trials)
+
+    @property
+    def end(self) -> Budget:
+        """What search and finals may spend together."""
+        if self.budget.seconds is None:
+            return self.budget
+        return Budget(self.budget.trials, (1 - ASSEMBLING_SHARE) * self.budget.seconds)
+
+    def to_dict(self) -> dict[str, Json]:
+        """What a study must go on with."""
+        return {"n_steps": self.n_steps, "seconds_per_trial": self.seconds_per_trial}
+
+    def __str__(self) -> str:
+        steps = "as the recipe says" if self.n_steps is None else f"{self.n_steps:,} steps"
+        return f"{self.search} of search, then finals; a full training has {steps}; {self.workers} at a time"
 
 
-def seconds_per_trial(budget: Budget, workers: int) -> float:
-    """How long a network may be trained: the budget's share, between a second and five minutes."""
+def full_training_seconds(budget: Budget, workers: int) -> float | None:
+    """How long a full training may be so that enough of them fit into the search; None for a budget in trials."""
     if budget.seconds is None:
-        return DEFAULT_TRIAL
-    share = budget.seconds * workers / TRIALS_AT_LEAST
-    return round(min(max(share, SHORTEST_TRIAL), LONGEST_TRIAL), 1)
+        return None
+    share = SEARCH_SHARE * budget.seconds * workers / FULL_TRAININGS
+    return min(max(share, SHORTEST_TRAINING), LONGEST_TRAINING)
 
 
-def space_for(
-    kind: str, input_shape: tuple[int, ...], n_outputs: int, *, n_rows: int, seconds: float, batch_size: int
-) -> SearchSpace:
-    """The paper's limits, and no networks that a trial on one core could not train, or that few rows do not need."""
-    within_a_trial = seconds * FLOPS_PER_SECOND / (PASSES * batch_size * STEPS_AT_LEAST)
-    least = _least(kind, input_shape, n_outputs)
-    flops = max(within_a_trial, ROOM * least.flops)
-    parameters = max(LEAST_PARAMETERS, PARAMETERS_PER_ROW * n_rows, ROOM * least.parameters)
+def most_steps(n_rows: int, batch_size: int) -> int:
+    """Steps beyond which more of them teach nothing, whatever the time."""
+    return max(LEAST_STEPS, MOST_EPOCHS * max(1, n_rows // batch_size))
+
+
+def planned(
+    budget: Budget, workers: int, *, n_steps: int | None, stored: Mapping[str, Json] | None, seconds: float | None
+) -> Plan:
+    """The plan of a search: that of the stored study where there is one, else with trainings of ``n_steps``."""
+    if stored is not None:
+        known, cap = stored.get("n_steps"), stored.get("seconds_per_trial")
+        return Plan(
+            budget,
+            workers,
+            known if isinstance(known, int) else None,
+            seconds or (float(cap) if isinstance(cap, int | float) else DEFAULT_SECONDS),
+        )
+    full = full_training_seconds(budget, workers)
+    return Plan(budget, workers, n_steps, seconds or (DEFAULT_SECONDS if full is None else round(SLACK * full, 1)))
+
+
+def space_for(kind: str, input_shape: tuple[int, ...], n_outputs: int, *, n_rows: int, batch_size: int) -> SearchSpace:
+    """The paper's limits, and no networks that cost many times what the baseline does, or that few rows do not need."""
+    baseline = fitting_baseline(kind, n_rows)
+    needs = resources(baseline, input_shape, n_outputs)
+    parameters = max(LEAST_PARAMETERS, PARAMETERS_PER_ROW * n_rows, 2.0 * needs.parameters)
     return SearchSpace(
         kind,
         input_shape=input_shape,
         n_outputs=n_outputs,
         batch_size=batch_size,
-        max_flops=float(f"{flops:.3g}"),
+        max_flops=float(f"{COST_OVER_BASELINE * needs.flops:.3g}"),
         max_parameters=float(f"{parameters:.3g}"),
         max_memory=MAX_MEMORY,
     )
 
 
-def pool_for(space: SearchSpace, *, first: Sequence[Architecture] = ()) -> tuple[Architecture, ...]:
-    """What to begin from: the given networks, then the initial pool, each made narrower until it fits the space."""
-    pool: dict[str, Architecture] = {}
-    for i, arch in enumerate(first):
-        if found := space.violations(arch):
-            raise OptionError(f"start_from: network {i} does not fit the search: {found[0]}")
-        pool.setdefault(arch.fingerprint, arch)
-    for arch in initial_pool(space.kind):
-        fitting = next((narrow for narrow in _narrower(arch, space.min_units) if narrow in space), None)
-        if fitting is not None:
-            pool.setdefault(fitting.fingerprint, fitting)
-    if not pool:
-        raise OptionError(
-            "budget: too short for these data: not even the narrowest network of the pool could be trained in a trial; "
-            "give a longer budget, or smaller images"
-        )
-    return tuple(pool.values())
-
-
-def _narrower(arch: Architecture, least: int) -> Iterator[Architecture]:
-    """The network with fewer and fewer units in every layer."""
-    for share in SHRINKING:
-        layers = [
-            layer if layer.units is None else replace(layer, units=max(least, round(layer.units * share)))
-            for layer in arch.layers
-        ]
-        yield Architecture(arch.vocabulary, layers, arch.edges)
-
-
-def _least(kind: str, input_shape: tuple[int, ...], n_outputs: int) -> Resources:
-    """What the narrowest network of the pool needs on these data."""
-    narrowest = [list(_narrower(arch, SearchSpace.min_units))[-1] for arch in initial_pool(kind)[:3]]
-    return min((resources(arch, input_shape, n_outputs) for arch in narrowest), key=lambda needs: needs.flops)
+def fitting_baseline(kind: str, n_rows: int) -> Architecture:
+    """The first plain network."""
+    return narrower(baseline_of(kind, n_rows), SearchSpace.min_units)[0]

@@ -1,27 +1,44 @@
-"""``nasbot.search(X, y, budget="2m")``: from data to the best network, in one call that the same call goes on with."""
+"""``nasbot.search(X, y, budget="10m")``: from data to a model, in one call that the same call goes on with."""
 
 from __future__ import annotations
 
-import os
+import math
 import re
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbot._files import check_own_folder, write_whole
 from nasbot._rng import checked_seed
 from nasbot._typing import Json
-from nasbot.architecture import Architecture
-from nasbot.automl.found import DATA, WEIGHTS, FoundStudy, Temporary, files_of
-from nasbot.automl.place import Place
-from nasbot.automl.plan import Plan, pool_for, seconds_per_trial, space_for
+from nasbot.architecture import Architecture, SearchSpace
+from nasbot.automl.baselines import paper_pool, plain_pool
+from nasbot.automl.calibration import calibrated
+from nasbot.automl.executors import check_place, checked_workers, executor_of
+from nasbot.automl.files import DATA, WEIGHTS, Temporary, files_of
+from nasbot.automl.finals import finals_of
+from nasbot.automl.found import FoundStudy
+from nasbot.automl.plan import (
+    LEAST_STEPS,
+    Plan,
+    fitting_baseline,
+    full_training_seconds,
+    most_steps,
+    planned,
+    space_for,
+)
+from nasbot.automl.tuning import params_of
+from nasbot.candidate import Candidate
+from nasbot.domain import Domain, Param
 from nasbot.errors import OptionError, StudyError
-from nasbot.storage import MemoryStorage, SqliteStorage, Storage
-from nasbot.study import Budget, Direction, Study, StudyView, study_path
+from nasbot.execution import Executor
+from nasbot.storage import MemoryStorage, Storage, is_begun, open_storage
+from nasbot.storage.paths import study_path
+from nasbot.study import Budget, Study, StudyView
 from nasbot.study.loop import OnChange
-from nasbot.trial import Trial, TrialState
+from nasbot.trial import FINAL, Direction, History, Trial, TrialState
 
 if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
@@ -29,121 +46,21 @@ if TYPE_CHECKING:
     from nasbot.training.recipes import Recipe
 
 AUTOMATIC = "…"  # a name made from the data
-MAX_WORKERS = 256
 FAILURES_IN_A_ROW = 3
-SEARCHERS = {"nasbot": "NASBOT", "random": "RAND", "evolution": "EA", "treebo": "TreeBO"}  # and what studies call them
+SEARCHERS = ("nasbot", "random", "evolution", "treebo")
+POOLS = ("default", "paper")
 
 
 @dataclass(frozen=True)
-class Search:
-    """A search that is planned: what ``run`` will do, for those who want to say so first (the command line)."""
+class Prepared:
+    """A search that is about to begin, for whoever wants to say so: the command line."""
 
     data: Dataset
     plan: Plan
     searcher: Searcher
-    recipe: Recipe
-    recipe_name: str
-    budget: Budget
-    workers: int
-    seed: int
     path: Path | None  # of the study; None keeps nothing
     is_resumed: bool
-    place: Place = field(default_factory=Place)
-    source: Path | None = None  # the study that a new one begins with
-    takes_all: bool = False  # of a cluster: the number of workers was not given
-    max_failures: int | None = FAILURES_IN_A_ROW  # in a row, after which the search ends; None: never
-
-    def run(self, *, on_change: OnChange | None = None) -> FoundStudy:
-        """Search until the budget is spent; whatever ends it, what was evaluated is recorded."""
-        temporary = Temporary() if self.path is None else None
-        files = temporary.path if temporary is not None else files_of(self.path or Path())
-        for folder in (files, files / DATA, files / WEIGHTS):
-            check_own_folder(folder)
-        self.data.save(files / DATA)
-        storage: Storage = (
-            MemoryStorage()
-            if self.path is None
-            else SqliteStorage(self.path, vocabulary=self.searcher.domain.networks.vocabulary)
-        )
-        try:
-            study = self._study(storage)
-            self._drive(study, files, on_change)
-        except BaseException:
-            storage.close()
-            raise
-        if self.path is None:
-            return FoundStudy(storage, files, self.searcher, temporary)
-        storage.close()
-        return FoundStudy(SqliteStorage(self.path, read_only=True), files, self.searcher)
-
-    @property
-    def context(self) -> dict[str, Json]:
-        """What must not change between runs of the study."""
-        return {
-            "data": self.data.fingerprint,
-            "data_name": self.data.name,
-            "recipe": self.recipe_name,
-            "seconds_per_trial": self.plan.seconds_per_trial,
-        }
-
-    def _study(self, storage: Storage) -> Study:
-        taken_over = self._taken_over() if storage.settings() is None else ()
-        try:
-            return Study(
-                storage,
-                self.searcher,
-                seed=self.seed,
-                direction=Direction.MINIMISE,
-                context=self.context,
-                taken_over=taken_over,
-            )
-        except StudyError as error:
-            raise StudyError(_in_one_line(str(error))) from None
-
-    def _taken_over(self) -> Sequence[Trial]:
-        """The trials of the study that is forked, with the weights that are kept of them."""
-        if self.source is None or self.path is None:
-            return ()
-        from nasbot.study.forking import fork_of
-        from nasbot.training.objective import weights_path
-
-        name = str(self.source)
-        domain = self.searcher.domain
-        with StudyView.read(self.source, vocabulary=domain.networks.vocabulary) as old:
-            fork = fork_of(old, domain, context=self.context, source=name)
-        before, now = files_of(self.source) / WEIGHTS, files_of(self.path) / WEIGHTS
-        now.mkdir(parents=True, exist_ok=True)
-        for trial, number in zip(fork.trials, fork.numbers, strict=True):
-            with suppress(FileNotFoundError):  # of most trials they are not kept
-                write_whole(weights_path(now, trial.number), weights_path(before, number).read_bytes())
-        return fork.trials
-
-    def _drive(self, study: Study, files: Path, on_change: OnChange | None) -> None:
-        from nasbot.training.objective import TrainingObjective, keep_best
-
-        files = files.resolve()  # the workers' fork server may have begun in another folder
-        weights = files / WEIGHTS
-        objective = TrainingObjective(files / DATA, self.recipe, weights=weights, seconds=self.plan.seconds_per_trial)
-
-        def tell(trial: Trial) -> None:
-            if trial.state is TrialState.COMPLETED:
-                keep_best(weights, study.history)
-            if on_change is not None:
-                on_change(trial)
-
-        overtime = None if self.budget.seconds is None else self.plan.seconds_per_trial + 1.0
-        executor = self.place.executor(self.workers, self.plan.seconds_per_trial, all_slots=self.takes_all)
-        try:
-            study.optimise(
-                objective,
-                self.budget,
-                executor=executor,
-                max_consecutive_failures=self.max_failures,
-                overtime=overtime,
-                on_change=tell,
-            )
-        finally:
-            executor.close()
+    history: History  # of a study that goes on
 
 
 def search(
@@ -151,121 +68,122 @@ def search(
     y: Any = None,
     *,
     budget: Budget | int | str = "2m",
+    space: SearchSpace | None = None,
+    searcher: Searcher | str = "nasbot",
+    tune: str | Sequence[str] | Mapping[str, Param] | None = "auto",
+    recipe: Recipe | str = "fast",
+    pool: str | Sequence[Candidate | Architecture] = "default",
+    start_from: Sequence[Architecture] = (),
+    executor: Executor | str = "auto",
     workers: int | None = None,
+    memory_per_trial: int | None = None,
+    address: str | None = None,
+    cpus_per_trial: float = 1,
+    seconds_per_trial: float | None = None,
+    max_failures: int | None = FAILURES_IN_A_ROW,
     seed: int = 0,
     name: str | Path | None = AUTOMATIC,
-    recipe: str = "fast",
-    searcher: str = "nasbot",
-    start_from: Sequence[Architecture] = (),
-    seconds_per_trial: float | None = None,
-    place: Place | str = "auto",
+    fork: str | Path | None = None,
+    on_start: Callable[[Prepared], None] | None = None,
     on_change: OnChange | None = None,
     **data_options: Any,
 ) -> FoundStudy:
-    """Search for the network that learns these data best, and return the study.
-
-    ``X`` and ``y`` are what ``nasbot.data.dataset.dataset_of`` takes (arrays, a data frame and the name of a column,
-    tensors, images), or ``X`` is a Dataset; further options (``task``, ``split``, ``drop``, …) are handed on to it.
-    ``budget`` is time ("10m", "1h30m") or trials (50), in all: the study is kept under ``name``, made from the data
-    unless given, and the same call goes on with it (None keeps nothing). ``workers`` trains so many networks at a time,
-    one per core, at most two, by default. ``start_from`` are networks to begin with, beside the initial pool. ``place``
-    says where they are trained: in processes ("local"), here ("here"), or a ``Place`` for more, a Ray cluster say.
+    """Search for the model that predicts these data best, and return the study.
 
         study = nasbot.search(X, y, budget="10m")
-        study.best.draw("best.svg")
-        model = study.best.fit()               # a plain torch.nn.Module
         print(study.summary())
+        model = study.model()                  # predict(X): an ensemble of the best networks
+        study.best.draw("best.svg")
+
+    Args:
+        X: a table, a data frame, images, tensors, or a ``Dataset``; a path to a file of any of these.
+        y: the target, or the name of its column.
+        budget: time ("10m", "1h30m") or trials (50), in all: the same call goes on with the study.
+        space: limits on the networks; by default the paper's, and none that cost many times the baseline.
+        searcher: what chooses the candidates; an object, or nasbot, random, evolution, treebo.
+        tune: params searched with the networks: "auto", names, ``{"learning_rate": Float(...)}``, or None.
+        recipe: how networks are trained; an object, "fast" or "paper".
+        pool: the candidates to begin with: "default" (strong plain networks), "paper", or your own.
+        start_from: networks to begin with, before the pool.
+        executor: where networks are trained; an object, or auto, local, here, ray.
+        workers: networks trained at a time; by default one per core, at most two.
+        memory_per_trial: bytes that one training may take.
+        address: address of the Ray head, host:port.
+        cpus_per_trial: CPUs that one training reserves on the Ray cluster.
+        seconds_per_trial: longest training of one network; by default from the budget.
+        max_failures: failures in a row after which the search ends; None: never.
+        seed: random seed (data split, initial weights, search).
+        name: of the study, or its file; made from the data by default, None keeps nothing.
+        fork: the name of a new study that begins with the completed trials of ``name``.
+        on_start: called with what is about to happen.
+        on_change: called with every new state of a trial.
+        **data_options: as of ``nasbot.data.dataset.dataset_of``: task, split, drop, …
+
+    Returns:
+        The study, open for reading.
+
+    Raises:
+        OptionError, DataError, StudyError: what is wrong with the call, the data, or the study that is there.
     """
-    from nasbot.data.dataset import Dataset, dataset_of
-
-    if isinstance(X, Dataset):
-        if y is not None or data_options:
-            raise OptionError("a Dataset is prepared already; expected no target and no options for data beside it")
-        data = X
-    else:
-        data = dataset_of(X, y, **{"seed": seed, **data_options})
-    planned = plan_search(
-        data,
-        budget=budget,
-        workers=workers,
-        seed=seed,
-        name=name,
-        recipe=recipe,
-        searcher=searcher,
-        start_from=start_from,
-        seconds=seconds_per_trial,
-        place=place,
-    )
-    return planned.run(on_change=on_change)
-
-
-def plan_search(
-    data: Dataset,
-    *,
-    budget: Budget | int | str = "2m",
-    workers: int | None = None,
-    seed: int = 0,
-    name: str | Path | None = AUTOMATIC,
-    recipe: str = "fast",
-    searcher: str = "nasbot",
-    start_from: Sequence[Architecture] = (),
-    seconds: float | None = None,
-    place: Place | str = "auto",
-    max_failures: int | None = FAILURES_IN_A_ROW,
-    fork: str | Path | None = None,
-) -> Search:
-    """Everything about a search that can be known before it runs; raises what is wrong with it.
-
-    With ``fork``, the name of another study: that one is begun, with the completed trials of ``name`` that still hold.
-    """
-    from nasbot.training.recipes import recipe_of
-
-    total, n = Budget.of(budget), _checked_workers(workers)
+    data = _dataset(X, y, {"seed": seed, **data_options})
+    total, n_workers = Budget.of(budget), checked_workers(workers)
     checked_seed(seed)
-    if seconds is not None and not 0 < seconds < float("inf"):
-        raise OptionError(f"seconds_per_trial: expected a number above 0, got {seconds}")
-    if max_failures is not None and max_failures < 1:
-        raise OptionError(f"max_failures: expected at least 1, or None (0 on the command line), got {max_failures}")
-    where = place if isinstance(place, Place) else Place(place)
-    chosen = recipe_of(recipe)
+    _check_numbers(seconds_per_trial, max_failures)
+    if isinstance(executor, str):
+        check_place(executor, memory_per_trial=memory_per_trial, address=address, cpus_per_trial=cpus_per_trial)
     path = None if name is None else study_path(default_name(data, seed) if name == AUTOMATIC else name)
-    source = None
-    if fork is not None:
-        if path is None or not path.exists():
-            raise StudyError(f"there is no study {path} to fork")
-        source, path = path, study_path(fork)
+    source, path = (None, path) if fork is None else _forked(path, fork)
+    chosen = _recipe(recipe)
     stored = _stored(path)
-    given: dict[str, Json] = {"data": data.fingerprint, "recipe": recipe, "seed": seed, "searcher": searcher}
-    remembered = _check_same(path, stored, given)
-    if remembered is None and source is not None:
-        remembered = _seconds_of(_stored(source))
-    per_trial = next(given for given in (seconds, remembered, seconds_per_trial(total, n)) if given is not None)
-    space = space_for(
+    _check_same_search(path, stored, data, chosen, seed)
+    begun_with = _context(stored if stored is not None else _stored(source))
+
+    where = space or space_for(
         data.kind,
         data.input_shape,
         data.n_outputs,
         n_rows=len(data.train),
-        seconds=per_trial,
-        batch_size=chosen.settings(data.input_shape).batches(len(data.train)),
+        batch_size=chosen.settings(data.input_shape).batch_size_for(len(data.train)),
     )
-    pool = pool_for(space, first=start_from)
-    plan = Plan(space, pool, per_trial)
-    return Search(
-        data,
-        plan,
-        _searcher(searcher, plan, stored),
-        chosen,
-        recipe,
-        total,
-        n,
-        seed,
-        path,
-        is_resumed=stored is not None,
-        place=where,
-        takes_all=workers is None,
-        source=source,
-        max_failures=max_failures,
-    )
+    domain = Domain(where, params_of(tune, data))
+    finder = _searcher(searcher, domain, pool, start_from, len(data.train), stored)
+    n_steps, spent = _length(total, n_workers, finder, data, chosen, begun_with, seed)
+    plan = planned(_without(total, spent), n_workers, n_steps=n_steps, stored=begun_with, seconds=seconds_per_trial)
+    trained = chosen if plan.n_steps is None else chosen.changed(n_steps=plan.n_steps)
+    context: dict[str, Json] = {
+        "data": data.fingerprint,
+        "data_name": data.name,
+        "recipe": trained.to_dict(),
+        **plan.to_dict(),
+    }
+
+    temporary = Temporary() if path is None else None
+    files = temporary.path if temporary is not None else files_of(path or Path())
+    data.save(files / DATA)
+    storage: Storage = MemoryStorage()
+    if path is not None:
+        storage = open_storage(path, vocabulary=domain.networks.vocabulary)
+    try:
+        taken_over = _taken_over(source, path, finder, context) if storage.settings() is None else ()
+        study = _study(storage, finder, seed, context, taken_over)
+        if on_start is not None:
+            on_start(Prepared(data, plan, finder, path, stored is not None, study.history))
+        runs_on = executor_of(
+            executor,
+            workers=workers,
+            seconds=plan.seconds_per_trial,
+            memory_per_trial=memory_per_trial,
+            address=address,
+            cpus_per_trial=cpus_per_trial,
+        )
+        _drive(study, plan, trained, files, runs_on, max_failures, on_change)
+    except BaseException:
+        storage.close()
+        raise
+    if path is None:
+        return FoundStudy(storage, files, finder, temporary)
+    storage.close()
+    return FoundStudy(open_storage(path, read_only=True), files, finder)
 
 
 def default_name(data: Dataset, seed: int) -> str:
@@ -276,76 +194,244 @@ def default_name(data: Dataset, seed: int) -> str:
     return stem if seed == 0 else f"{stem}-seed{seed}"
 
 
-def default_workers() -> int:
-    """One per core, at most two: what a laptop bears while its owner works on it."""
-    return max(1, min(2, len(os.sched_getaffinity(0))))
+# -- driving -----------------------------------------------------------------------------------------------------------
 
 
-def _checked_workers(workers: int | None) -> int:
-    if workers is None:
-        return default_workers()
-    if type(workers) is not int or not 1 <= workers <= MAX_WORKERS:
-        raise OptionError(f"workers: expected a whole number from 1 to {MAX_WORKERS}, got {workers!r}")
-    return workers
+def _drive(
+    study: Study,
+    plan: Plan,
+    recipe: Recipe,
+    files: Path,
+    executor: Executor,
+    max_failures: int | None,
+    on_change: OnChange | None,
+) -> None:
+    """The search, then the finals."""
+    from nasbot.training.objective import TrainingObjective, keep_best
+
+    files = files.resolve()  # the workers' fork server may have begun in another folder
+    weights = files / WEIGHTS
+    objective = TrainingObjective(files / DATA, recipe, weights=weights, seconds=plan.seconds_per_trial)
+
+    def tell(trial: Trial) -> None:
+        if trial.state is TrialState.COMPLETED:
+            keep_best(weights, study.history)
+        if on_change is not None:
+            on_change(trial)
+
+    def run(budget: Budget, *, proposes: bool, overtime: float | None) -> None:
+        study.optimise(
+            objective,
+            budget,
+            executor=executor,
+            max_consecutive_failures=max_failures,
+            overtime=overtime,
+            on_change=tell,
+            proposes=proposes,
+        )
+
+    seconds = plan.end.seconds
+    left_after_search = None if seconds is None else max(0.0, seconds - (plan.search.seconds or 0.0))
+    try:
+        run(plan.search, proposes=True, overtime=left_after_search)
+        if not study.was_stopped:
+            study.enqueue(finals_of(study.history, _n_finals(study, plan)), searcher=FINAL)
+            run(plan.end, proposes=False, overtime=0.0 if seconds is not None else None)
+            study.drop_waiting(FINAL)
+    finally:
+        executor.close()
 
 
-def _searcher(name: str, plan: Plan, stored: Mapping[str, Json] | None) -> Searcher:
-    """The searcher of this name; of a study that goes on, with the options that it was begun with."""
+def _n_finals(study: Study, plan: Plan) -> int:
+    """How many trainings fit into what is left; for a budget in trials, what was set apart."""
+    history = study.history
+    if any(trial.origin.searcher == FINAL for trial in history.pending):
+        return 0  # they wait already: the run before this one was interrupted
+    if plan.end.seconds is None:
+        spent = sum(trial.state not in (TrialState.WAITING, TrialState.CANCELLED) for trial in history)
+        return max(0, (plan.budget.trials or 0) - spent)
+    took = [trial.seconds for trial in history.ranked[: 2 * plan.workers] if trial.seconds]
+    if not took:
+        return 0
+    return math.ceil((plan.end.seconds - study.elapsed()) * plan.workers / (sum(took) / len(took)))
+
+
+def _study(
+    storage: Storage, searcher: Searcher, seed: int, context: Mapping[str, Json], taken_over: Sequence[Trial]
+) -> Study:
+    try:
+        return Study(storage, searcher, seed=seed, direction=Direction.MINIMISE, context=context, taken_over=taken_over)
+    except StudyError as error:
+        raise StudyError(_in_one_line(str(error))) from None
+
+
+def _taken_over(
+    source: Path | None, path: Path | None, searcher: Searcher, context: Mapping[str, Json]
+) -> Sequence[Trial]:
+    """The trials of the study that is forked, with the weights that are kept of them."""
+    if source is None or path is None:
+        return ()
+    from nasbot.study.forking import fork_of
+    from nasbot.training.objective import predictions_path, weights_path
+
+    domain = searcher.domain
+    with StudyView.read(source, vocabulary=domain.networks.vocabulary) as old:
+        fork = fork_of(old, domain, context=context, source=str(source))
+    before, now = files_of(source) / WEIGHTS, files_of(path) / WEIGHTS
+    now.mkdir(parents=True, exist_ok=True)
+    for trial, number in zip(fork.trials, fork.numbers, strict=True):
+        for place in (weights_path, predictions_path):
+            with suppress(FileNotFoundError):  # of most trials they are not kept
+                shutil.copyfile(place(before, number), place(now, trial.number))
+    return fork.trials
+
+
+# -- what is asked for -------------------------------------------------------------------------------------------------
+
+
+def _dataset(X: Any, y: Any, options: dict[str, Any]) -> Dataset:
+    from nasbot.data.dataset import Dataset, dataset_of, read_dataset
+
+    if isinstance(X, Dataset):
+        if y is not None or set(options) > {"seed"}:
+            raise OptionError("a Dataset is prepared already; expected no target and no options for data beside it")
+        return X
+    if isinstance(X, str | Path):
+        return read_dataset(X, y, **options)
+    return dataset_of(X, y, **options)
+
+
+def _recipe(given: Recipe | str) -> Recipe:
+    from nasbot.training.recipes import recipe_of
+
+    return recipe_of(given)
+
+
+def _check_numbers(seconds: float | None, max_failures: int | None) -> None:
+    if seconds is not None and not 0 < seconds < float("inf"):
+        raise OptionError(f"seconds_per_trial: expected a number above 0, got {seconds}")
+    if max_failures is not None and max_failures < 1:
+        raise OptionError(f"max_failures: expected at least 1, or None (0 on the command line), got {max_failures}")
+
+
+def _searcher(
+    given: Searcher | str,
+    domain: Domain,
+    pool: str | Sequence[Candidate | Architecture],
+    first: Sequence[Architecture],
+    n_rows: int,
+    stored: Mapping[str, Json] | None,
+) -> Searcher:
+    """The searcher itself, or that of this name; of a study that goes on, with the options that it was begun with."""
     from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
     from nasbot.study.rebuilding import as_begun
 
+    if not isinstance(given, str):
+        return given
     made: Mapping[str, Any] = dict(zip(SEARCHERS, (NASBOT, RandomSearch, EvolutionSearch, TreeBO), strict=True))
-    if name not in made:
-        raise OptionError(f"searcher: expected one of {', '.join(SEARCHERS)}, got {str(name)[:40]!r}")
-    found: Searcher = made[name](space=plan.space, pool=plan.pool)
+    if given not in made:
+        raise OptionError(f"searcher: expected one of {', '.join(SEARCHERS)}, got {str(given)[:40]!r}")
+    begin = _pool(pool, domain, first, n_rows)
+    if given == "treebo":
+        from nasbot.searchers.tree_kernel import is_chain
+
+        begin = tuple(candidate for candidate in begin if is_chain(candidate.arch))
+    found: Searcher = made[given](space=domain.networks, params=domain.params, fidelity=domain.fidelity, pool=begin)
     return found if stored is None else as_begun(found, stored)
+
+
+def _pool(
+    given: str | Sequence[Candidate | Architecture], domain: Domain, first: Sequence[Architecture], n_rows: int
+) -> tuple[Candidate, ...]:
+    if not isinstance(given, str):
+        return tuple(map(domain.candidate, (*first, *given)))
+    if given not in POOLS:
+        raise OptionError(f"pool: expected {' or '.join(POOLS)}, or a list of networks, got {given[:40]!r}")
+    if given == "paper":
+        return paper_pool(domain, first=first)
+    return plain_pool(domain, n_rows=n_rows, first=first)
+
+
+def _length(
+    budget: Budget,
+    workers: int,
+    searcher: Searcher,
+    data: Dataset,
+    recipe: Recipe,
+    stored: Mapping[str, Json] | None,
+    seed: int,
+) -> tuple[int | None, float]:
+    """The steps of a full training and the seconds that finding out took; as the recipe says where it says it."""
+    settings = recipe.settings(data.input_shape)
+    full = full_training_seconds(budget, workers)
+    if stored is not None or full is None or settings.n_steps is not None:
+        return None, 0.0
+    batch = settings.batch_size_for(len(data.train))
+    longest = most_steps(len(data.train), batch)
+    arch = fitting_baseline(data.kind, len(data.train))
+    found = calibrated(
+        arch, data, recipe, seconds=full, most_steps=longest, least_steps=min(LEAST_STEPS, longest), seed=seed
+    )
+    return found.n_steps, found.seconds
+
+
+def _without(budget: Budget, spent: float) -> Budget:
+    if budget.seconds is None or spent == 0.0:
+        return budget
+    return Budget(budget.trials, max(0.3 * budget.seconds, budget.seconds - spent))
+
+
+# -- a study that is there ---------------------------------------------------------------------------------------------
+
+
+def _forked(path: Path | None, fork: str | Path) -> tuple[Path, Path]:
+    if path is None or not is_begun(path):
+        raise StudyError(f"there is no study {path} to fork")
+    return path, study_path(fork)
+
+
+def _stored(path: Path | None) -> Mapping[str, Json] | None:
+    """The settings of the study that is there already, None where there is none."""
+    if path is None or not is_begun(path):
+        return None
+    with StudyView.read(path) as view:
+        return view.settings
+
+
+def _context(stored: Mapping[str, Json] | None) -> Mapping[str, Json] | None:
+    context = None if stored is None else stored.get("context")
+    return context if isinstance(context, Mapping) else None
+
+
+def _check_same_search(
+    path: Path | None, stored: Mapping[str, Json] | None, data: Dataset, recipe: Recipe, seed: int
+) -> None:
+    """StudyError, in one line, where the study that is there is not this search."""
+    if stored is None:
+        return
+    context = _context(stored)
+    if context is None or "data" not in context:
+        raise StudyError(f"{path} is a study of another objective, not a search on data; choose another name")
+    if context["data"] != data.fingerprint:
+        raise StudyError(
+            f"{path} was begun on other data (or divided or prepared otherwise); use those, or choose another name"
+        )
+    if stored.get("seed") != seed:
+        raise _other(path, "seed", stored.get("seed"), seed)
+    before = context.get("recipe")
+    begun_with = before.get("name") if isinstance(before, Mapping) else before
+    if str(begun_with).removesuffix("+") != recipe.name.removesuffix("+"):
+        raise _other(path, "recipe", begun_with, recipe.name)
+
+
+def _other(path: Path | None, what: str, before: object, now: object) -> StudyError:
+    return StudyError(
+        f"{path} was begun with {what} {before}, not {now}; use that, choose another name, or fork it "
+        "(--fork NEW begins a study with its completed trials, where they still hold)"
+    )
 
 
 def _in_one_line(text: str) -> str:
     """A sentence that ends in a colon, the differences below it, and what to do."""
     first, *others = (line.strip() for line in text.splitlines())
     return " ".join([first, "; ".join(others)]).strip()
-
-
-def _stored(path: Path | None) -> Mapping[str, Json] | None:
-    """The settings of the study that is there already, None where there is none."""
-    if path is None or not path.exists():
-        return None
-    with StudyView.read(path) as view:
-        return view.settings
-
-
-def _check_same(path: Path | None, stored: Mapping[str, Json] | None, given: Mapping[str, Json]) -> float | None:
-    """The seconds per trial of the stored study; StudyError, in one line, where it is not this one."""
-    if stored is None:
-        return None
-    context = stored.get("context")
-    if not isinstance(context, Mapping) or "data" not in context:
-        raise StudyError(f"{path} is a study of another objective, not a search on data; choose another name")
-    if context["data"] != given["data"]:
-        raise StudyError(
-            f"{path} was begun on other data (or divided or prepared otherwise); use those, or choose another name"
-        )
-    searcher = stored.get("searcher")
-    there = {
-        "recipe": (context.get("recipe"), given["recipe"]),
-        "seed": (stored.get("seed"), given["seed"]),
-        "searcher": (
-            searcher.get("name") if isinstance(searcher, Mapping) else None,
-            SEARCHERS.get(str(given["searcher"])),
-        ),
-    }
-    for what, (before, now) in there.items():
-        if before != now:
-            raise StudyError(
-                f"{path} was begun with {what} {before}, not {now}; use that, choose another name, or fork it "
-                "(--fork NEW begins a study with its completed trials, where they still hold)"
-            )
-    return _seconds_of(stored)
-
-
-def _seconds_of(stored: Mapping[str, Json] | None) -> float | None:
-    """The seconds per trial that a study was begun with."""
-    context = stored.get("context") if stored is not None else None
-    seconds = context.get("seconds_per_trial") if isinstance(context, Mapping) else None
-    return float(seconds) if isinstance(seconds, int | float) else None

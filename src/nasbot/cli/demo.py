@@ -23,13 +23,10 @@ def demo(
     1,797 little images that come with scikit-learn, as a table of pixels. The demo ends with the best network, a
     drawing of it, and the commands to go on; running it again goes on with the same study.
     """
-    from nasbot.automl import plan_search
     from nasbot.cli.run import kept_best, print_result, searched
     from nasbot.data.dataset import named_dataset
 
     folder = made_folder(out)
-    planned = plan_search(named_dataset(DATA), budget=budget, workers=workers, name=folder / f"{DATA}.sqlite")
-    study = searched(planned)
-    record = kept_best(study, planned)
-    print_result(study, planned, record)
+    study, begun = searched(named_dataset(DATA), budget=budget, workers=workers, name=folder / f"{DATA}.sqlite")
+    print_result(study, begun, kept_best(study, begun))
     print(f"Open {one_line(str(study.report()))} in a browser: the whole search on one page.")

@@ -21,10 +21,6 @@ def export(
         str | None,
         typer.Option(metavar="PATH", help="Where to; by default the study's name, here.", show_default=False),
     ] = None,
-    retrain: Annotated[
-        bool, typer.Option("--retrain", help="Train the recommended network anew, without the search's limit on time.")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Of --retrain.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -34,16 +30,16 @@ def export(
     weights, graph and preprocessing, for nasbot.load_model. json: the layer graph alone, of any study. All but json are
     checked: what was written must give the network's own outputs.
     """
-    files = _exported(study, to, out, retrain=retrain, seed=seed, overwrite=overwrite)
+    files = _exported(study, to, out, overwrite=overwrite)
     if as_json:
         print_json({"form": to, "files": [str(path) for path in files]})
     else:
         print("\n".join(f"wrote {path}" for path in files))
 
 
-def _exported(study: str, to: str, out: str | None, *, retrain: bool, seed: int, overwrite: bool) -> tuple[Path, ...]:
+def _exported(study: str, to: str, out: str | None, *, overwrite: bool) -> tuple[Path, ...]:
     from nasbot.automl import FoundStudy
-    from nasbot.automl.taking import file_name
+    from nasbot.automl.model import file_name
     from nasbot.study import StudyView, study_path
 
     path = out or file_name(study_path(study))
@@ -55,4 +51,4 @@ def _exported(study: str, to: str, out: str | None, *, retrain: bool, seed: int,
                 raise StudyError("no trial is completed yet, so there is no network to take away")
             return export_model(view.best.arch, path, to=to, overwrite=overwrite)
     with FoundStudy.open(study) as found:
-        return found.export(path, to=to, retrain=retrain, seed=seed, overwrite=overwrite)
+        return found.export(path, to=to, overwrite=overwrite)

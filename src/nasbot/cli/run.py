@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,16 +18,16 @@ from nasbot.errors import FileError, OptionError
 
 if TYPE_CHECKING:
     from nasbot.architecture import Architecture
-    from nasbot.automl import FoundStudy, Search
-    from nasbot.automl.place import Place
+    from nasbot.automl import FoundStudy, Prepared
     from nasbot.data.dataset import Dataset
+    from nasbot.trial import Trial
 
 BEST_NETWORK, BEST_DRAWING = "best.json", "best.svg"
 
 Target = Annotated[str | None, typer.Option(metavar="COL", help="The column to predict (of an NPZ file: the array).")]
 BudgetText = Annotated[str, typer.Option("--budget", metavar="TIME", help="In all: 10m, 1h30m, or 50 trials.")]
 Workers = Annotated[int | None, typer.Option(help="Networks trained at a time; by default one per core, at most 2.")]
-Seed = Annotated[int, typer.Option(help="Of everything random.")]
+Seed = Annotated[int, typer.Option(help="Random seed (data split, initial weights, search).")]
 
 
 def run(
@@ -43,7 +43,9 @@ def run(
     budget: BudgetText = "10m",
     workers: Workers = None,
     seed: Seed = 0,
-    name: Annotated[str | None, typer.Option(help="Of the study, or its file; made from the data by default.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the study, or its file; default: from the data.")
+    ] = None,
     task: Annotated[str | None, typer.Option(help="regression or classification; inferred by default.")] = None,
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COL", help="Leave this column out; may be repeated.")
@@ -51,6 +53,12 @@ def run(
     split: Annotated[str, typer.Option(help="Shares for training, validation and test.")] = "0.6,0.2,0.2",
     recipe: Annotated[str, typer.Option(help="How networks are trained: fast or paper.")] = "fast",
     searcher: Annotated[str, typer.Option(help="nasbot, random, evolution or treebo.")] = "nasbot",
+    tune: Annotated[
+        str, typer.Option(help="Params searched with the network: auto, none, or names such as learning_rate,dropout.")
+    ] = "auto",
+    pool: Annotated[
+        str, typer.Option(help="Networks to begin with: default (plain ones) or paper.")
+    ] = "default",
     seconds_per_trial: Annotated[
         float | None, typer.Option(metavar="S", help="Longest training of one network; by default from the budget.")
     ] = None,
@@ -65,9 +73,10 @@ def run(
         str | None, typer.Option(metavar="BYTES", help="Most memory for training one network: 500M, 2G.")
     ] = None,
     executor: Annotated[str, typer.Option(help="Where networks are trained: local, here or ray.")] = "local",
-    address: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Of the Ray cluster.")] = None,
-    cpus_per_trial: Annotated[float, typer.Option(metavar="N", help="On the Ray cluster.")] = 1,
-    gpus_per_trial: Annotated[float, typer.Option(metavar="N", help="On the Ray cluster.")] = 0,
+    address: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Address of the Ray head.")
+    ] = None,
+    cpus_per_trial: Annotated[float, typer.Option(metavar="N", help="CPUs of one training on the Ray cluster.")] = 1,
     max_failures: Annotated[
         int, typer.Option(metavar="N", help="End the search after so many failures in a row; 0 for never.")
     ] = 3,
@@ -80,71 +89,75 @@ def run(
     """
     shares = parsed_split(split)
     _check_budget(budget)
-    place = _place(executor, memory_per_trial, address, cpus_per_trial, gpus_per_trial)
+    memory = _checked_place(executor, memory_per_trial, address, cpus_per_trial)
     options: dict[str, Any] = {"task": task, "seed": seed, "split": shares, "drop": tuple(drop or ())}
     prepared = data_named(data, target, folder, options)
-    from nasbot.automl import plan_search
-
-    planned = plan_search(
+    found, begun = searched(
         prepared,
+        serves=serve,
         budget=budget,
         workers=workers,
         seed=seed,
         name=name or _name(data, target, prepared, seed),
         recipe=recipe,
         searcher=searcher,
+        tune=tune,
+        pool=pool,
         start_from=() if start_from is None else (traced(start_from, prepared),),
-        seconds=seconds_per_trial,
-        place=place,
+        seconds_per_trial=seconds_per_trial,
+        executor=executor,
+        memory_per_trial=memory,
+        address=address,
+        cpus_per_trial=cpus_per_trial,
         max_failures=max_failures or None,
         fork=fork,
     )
-    with _page(planned) if serve else nullcontext():
-        study = searched(planned)
-    shown = kept_best(study, planned)
+    shown = kept_best(found, begun)
     if as_json:
         print_json(shown)
     else:
-        print_result(study, planned, shown)
+        print_result(found, begun, shown)
 
 
 # -- parts that the demo shares ----------------------------------------------------------------------------------------
 
 
-def searched(planned: Search) -> FoundStudy:
-    """Run the search, showing what happens; where it is interrupted, say how to go on."""
+def searched(data: Dataset, *, serves: bool = False, **options: Any) -> tuple[FoundStudy, Prepared]:
+    """Run ``nasbot.search``, showing what happens; where it is interrupted, say how to go on."""
+    from nasbot.automl import search
     from nasbot.cli._progress import progress
     from nasbot.execution.interruption import Interrupted, leaving_on_signals
     from nasbot.study import StudyView
     from nasbot.study.interrupted_message import interrupted_message
 
-    _announce(planned)
-    metric = "log-loss" if planned.data.is_classification else "MSE"
-    with leaving_on_signals(second_kills=True):
+    begun: list[Prepared] = []
+    tell: list[Callable[[Trial], None]] = []
+    with ExitStack() as stack, leaving_on_signals(second_kills=True):
+
+        def start(prepared: Prepared) -> None:
+            begun.append(prepared)
+            _announce(prepared)
+            if serves:
+                stack.enter_context(_page(prepared))
+            metric = "log-loss" if data.is_classification else "MSE"
+            trials = list(prepared.history)
+            elapsed = max((t for one in trials for t in (one.started, one.finished) if t is not None), default=0.0)
+            shown = progress(prepared.plan.budget, elapsed=elapsed, trials=trials, metric=metric)
+            tell.append(stack.enter_context(shown))
+
+        print(one_line_each("\n".join(data.summary())), file=sys.stderr, flush=True)
         try:
-            elapsed, trials = before(planned)
-            with progress(planned.budget, elapsed=elapsed, trials=trials, metric=metric) as tell:
-                return planned.run(on_change=tell)
+            found = search(data, on_start=start, on_change=lambda trial: tell[0](trial), **options)
         except Interrupted as stop:
-            if planned.path is not None and planned.path.exists():
-                with StudyView.read(planned.path) as view:
+            if begun and begun[0].path is not None and begun[0].path.exists():
+                stack.close()
+                with StudyView.read(begun[0].path) as view:
                     print(interrupted_message(view, stop, resume=_command_line()), file=sys.stderr)
             raise
+    return found, begun[0]
 
 
-def before(planned: Search) -> tuple[float, list[Any]]:
-    """How long a resumed study has been driven, and its trials so far."""
-    from nasbot.study import StudyView
-
-    if planned.path is None or not planned.is_resumed:
-        return 0.0, []
-    with StudyView.read(planned.path) as view:
-        history = view.history
-    moments = [moment for trial in history for moment in (trial.started, trial.finished) if moment is not None]
-    return max(moments, default=0.0), list(history)
-
-
-def kept_best(study: FoundStudy, planned: Search) -> dict[str, Any]:
+def kept_best(study: FoundStudy, planned: Prepared) -> dict[str, Any]:
     """Write the best network and its drawing beside the study; what ``--json`` prints."""
     from nasbot.automl.summary import record_of
 
@@ -161,7 +174,7 @@ def kept_best(study: FoundStudy, planned: Search) -> dict[str, Any]:
     return record
 
 
-def print_result(study: FoundStudy, planned: Search, record: dict[str, Any]) -> None:
+def print_result(study: FoundStudy, planned: Prepared, record: dict[str, Any]) -> None:
     """What came of it, where it is, and what to type next."""
     print(one_line_each(study.summary()))
     if "drawing" in record:
@@ -218,7 +231,7 @@ def traced(where: str, data: Dataset) -> Architecture:
     return traced_model(built(where), data)
 
 
-def study_argument(planned: Search) -> str:
+def study_argument(planned: Prepared) -> str:
     """How other commands are told which study: by name where it lies in the studies' folder."""
     from nasbot.study import study_path
 
@@ -249,20 +262,18 @@ def one_line_each(text: str) -> str:
 # -- inside ------------------------------------------------------------------------------------------------------------
 
 
-def _announce(planned: Search) -> None:
-    """What was understood and what will happen, before anything runs."""
-    n, seconds = len(planned.plan.pool), planned.plan.seconds_per_trial
+def _announce(planned: Prepared) -> None:
+    """What will happen, before anything runs."""
+    n = len(planned.searcher.initial_pool())
     lines = [
-        *planned.data.summary(),
-        f"search: {planned.budget} in all, {planned.workers} at a time, each network trained for up to {seconds:g} s; "
-        f"{n} networks to begin with",
+        f"plan: {planned.plan}; {n} networks to begin with",
         f"study: {planned.path} ({'goes on' if planned.is_resumed else 'new'})",
     ]
     print(one_line_each("\n".join(lines)), file=sys.stderr, flush=True)
 
 
 @contextmanager
-def _page(planned: Search) -> Iterator[None]:
+def _page(planned: Prepared) -> Iterator[None]:
     """The live page, for as long as the search runs."""
     try:
         from nasbot.page.sidecar import served_beside
@@ -275,14 +286,16 @@ def _page(planned: Search) -> Iterator[None]:
         yield
 
 
-def _place(kind: str, memory: str | None, address: str | None, cpus: float, gpus: float) -> Place:
-    from nasbot.automl.place import Place, parsed_bytes
+def _checked_place(kind: str, memory: str | None, address: str | None, cpus: float) -> int | None:
+    """The bytes that one training may take, if the options belong together."""
+    from nasbot.automl.executors import check_place, parsed_bytes
 
     bytes_each = None if memory is None else parsed_bytes(memory)
     try:
-        return Place(kind, bytes_each, address, cpus, gpus)
+        check_place(kind, memory_per_trial=bytes_each, address=address, cpus_per_trial=cpus)
     except OptionError as error:  # as the person has typed it
         raise OptionError(f"--{str(error).replace('_per_trial:', '-per-trial:')}") from None
+    return bytes_each
 
 
 def _check_budget(text: str) -> None:

@@ -17,7 +17,6 @@ from nasbot.errors import OptionError, StorageError, StudyError
 from nasbot.otmann.models import as_architecture
 
 MAX_SEED = 2**31 - 1
-SEARCHERS = ("nasbot", "random", "evolution", "treebo")
 
 
 class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -38,7 +37,9 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         seconds_per_trial: float | None = None,
         start_from: Iterable[Any] = (),
         validation_fraction: float = 0.2,
-        retrain: bool = False,
+        ensemble: bool = False,
+        tune: Any = "auto",
+        pool: Any = "default",
         random_state: Any = 0,
     ) -> None:
         self.budget = budget
@@ -50,7 +51,9 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         self.seconds_per_trial = seconds_per_trial
         self.start_from = start_from
         self.validation_fraction = validation_fraction
-        self.retrain = retrain
+        self.ensemble = ensemble
+        self.tune = tune
+        self.pool = pool
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
@@ -62,41 +65,38 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     # -- fitting -----------------------------------------------------------------------------------------------------
 
     def _search(self, X: Any, y: Any) -> None:
-        """Prepare, search, keep the best network; everything that a person can get wrong is found out here."""
-        from nasbot.automl import plan_search
+        """Prepare, search, keep the model; everything that a person can get wrong is found out here."""
+        from nasbot.automl import search
         from nasbot.data.dataset import dataset_of
-        from nasbot.estimators.planning import with_steps
-        from nasbot.exporting.model_file import Model
-        from nasbot.training.loop import train
+        from nasbot.training.recipes import recipe_of
 
         share = self._checked_share()
         seed = self._seed()
         data = dataset_of(X, y, task=self._task, seed=seed, split=(1 - share, share, 0.0), name=type(self).__name__)
-        planned = plan_search(
+        recipe = recipe_of(self.recipe)
+        found = search(
             data,
             budget=self.budget,
             workers=self.workers,
             seed=seed,
             name=self.study,
-            recipe=self.recipe,
+            recipe=recipe if self.steps is None else recipe.changed(n_steps=self.steps),
             searcher=self.searcher,
+            tune=self.tune,
+            pool=self.pool,
             start_from=[_copied(as_architecture(network)) for network in self.start_from],
-            seconds=self.seconds_per_trial,
+            seconds_per_trial=self.seconds_per_trial,
         )
-        if self.steps is not None:
-            planned = with_steps(planned, self.steps)
-        found = planned.run()
         try:
-            best = found.recommend() if self.retrain else found.best
+            best = found.best
             if best is None or best.value is None:
                 tried = len(found.history.finished)
                 raise StudyError(f"none of {tried} networks could be trained: {_cause(found.history)}")
-            network: Any = train(best.arch, data, planned.recipe, seed=seed).network if self.retrain else best.model()
             self.architecture_: Architecture = best.arch
             self.loss_ = float(best.value)
             self.n_trials_ = len(found.history.finished)
             self.losses_ = np.array([trial.value for trial in found.history.completed])
-            self._model: Any = Model(network, data.preprocessing)
+            self._model: Any = found.model(single=not self.ensemble).members[0]
         finally:
             found.close()
 

@@ -34,6 +34,7 @@ class Loop:
         max_consecutive_failures: int | None,
         overtime: float | None,
         on_change: OnChange | None,
+        proposes: bool = True,
     ) -> None:
         if max_consecutive_failures is not None and max_consecutive_failures < 1:
             raise OptionError(
@@ -46,6 +47,7 @@ class Loop:
         self._budget = budget
         self._max_failures = max_consecutive_failures
         self._overtime = overtime
+        self._proposes = proposes  # whether new trials are begun beside those that wait
         self._tell = on_change or (lambda trial: None)
         self._running: set[int] = set()
         self._elsewhere = {t.number for t in study.history.pending if t.state is TrialState.RUNNING}  # asked by hand
@@ -76,6 +78,8 @@ class Loop:
 
     def _fill(self) -> None:
         while len(self._running) < self._executor.slots and self._may_begin():
+            if not self._proposes and not any(t.state is TrialState.WAITING for t in self._study.history.pending):
+                return
             try:
                 trial = self._study.ask()
             except ExhaustedError:

@@ -27,7 +27,7 @@ from nasbot.errors import NasbotError, OptionError, StudyError
 from nasbot.execution import Executor, Limits, LocalExecutor, Objective, SerialExecutor, outcome_of
 from nasbot.execution.evaluation import as_number
 from nasbot.execution.interruption import Interrupted, allowed, leaving_on_signals, shielded
-from nasbot.searchers.base import Searcher
+from nasbot.searchers.base import Proposal, Searcher
 from nasbot.storage import Answer, MemoryStorage, Request, Run, RunState, Storage, is_begun, open_storage
 from nasbot.study.budget import Budget
 from nasbot.study.forking import Fork, fork_of, missing_from
@@ -37,7 +37,7 @@ from nasbot.study.requests import changed_trial
 from nasbot.study.runs import command_line, new_run
 from nasbot.study.settings import check_same, study_settings
 from nasbot.study.view import StudyView
-from nasbot.trial import POOL, Direction, History, Outcome, Point, Provenance, Trial, TrialState
+from nasbot.trial import POOL, Cancelled, Direction, History, Outcome, Point, Provenance, Trial, TrialState
 
 VOID = "void: the run it was meant for had ended"
 
@@ -160,12 +160,14 @@ class Study(StudyView):
         max_consecutive_failures: int | None = 3,
         overtime: float | None = None,
         on_change: OnChange | None = None,
+        proposes: bool = True,
     ) -> Study:
         """Evaluate until the budget, a total over all runs of the study, is spent.
 
         With one worker and no limits evaluations happen in this process and the objective may be any callable; else
         each has a process of its own. Where a time budget ends, running trials are finished, for up to ``overtime``
-        seconds if that is given; those cut short wait for the next run. Raises FailingError after
+        seconds if that is given; those cut short wait for the next run. Where it does not
+        ``proposes``, only trials that wait are evaluated. Raises FailingError after
         ``max_consecutive_failures`` in a row, and whatever happens, what was evaluated is recorded.
 
         Ctrl-C, SIGTERM and SIGUSR1 end it as soon as that is done, with an Interrupted, which is a KeyboardInterrupt;
@@ -180,7 +182,7 @@ class Study(StudyView):
             try:
                 chosen.start(objective)
                 self._start_clock(chosen.now)
-                loop = Loop(self, chosen, total, max_consecutive_failures, overtime, on_change)
+                loop = Loop(self, chosen, total, max_consecutive_failures, overtime, on_change, proposes)
                 self.begin_run(type(chosen).__name__, workers=chosen.slots, budget=total)
                 self._drive(loop)
             except Interrupted as stop:
@@ -191,6 +193,40 @@ class Study(StudyView):
                 if executor is None:
                     chosen.close()
         return self
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether somebody asked the last run to stop."""
+        return bool(self.runs) and self.runs[-1].ending == "stopped"
+
+    def enqueue(self, candidates: Sequence[Candidate], *, searcher: str, fidelity: float = 1.0) -> list[Trial]:
+        """Let these candidates wait, to be evaluated in this order before anything new; known ones once more.
+
+        ``searcher`` says who chose them, as ``Provenance`` has it.
+        """
+        history = self.history
+        trials = []
+        for candidate in candidates:
+            self.searcher.domain.check(candidate)
+            before = next((t.number for t in history if t.candidate == candidate), None)
+            origin = Provenance(searcher=searcher, of_trial=before)
+            proposal = Proposal(candidate, fidelity, origin=origin)
+            trials.append(proposal.trial(history))
+            history = history.with_trial(trials[-1])
+        if trials:
+            self._storage.save(*trials)
+        return trials
+
+    def drop_waiting(self, searcher: str) -> None:
+        """Cancel the trials that wait and were chosen by this searcher: there is no time left for them."""
+        rank = len(self.history.finished)
+        dropped: list[Trial] = []
+        for trial in self.history.pending:
+            if trial.state is TrialState.WAITING and trial.origin.searcher == searcher:
+                message = Cancelled("the budget was spent before it began")
+                dropped.append(trial.ended(message, at=self.elapsed(), rank=rank + len(dropped)))
+        if dropped:
+            self._storage.save(*dropped)
 
     def elapsed(self) -> float:
         """Seconds that the study has been driven, over all its runs; what passed after the last record is forgotten."""

@@ -1,0 +1,117 @@
+"""What a good practitioner would train first: strong plain networks, sized to the data. A search begins with these.
+
+The first one is the baseline that every result is shown against. They differ in shape and in how their inputs are
+prepared, because an ensemble lives on differences (``docs/results/model.md`` has the measurements).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from nasbot.architecture import Architecture, Layer, SearchSpace, chain, initial_pool
+from nasbot.candidate import Candidate
+from nasbot.domain import Domain
+from nasbot.errors import OptionError
+
+# Widths are for this many rows or more; fewer rows want narrower networks, in proportion to the square root.
+ROWS_FOR_FULL_WIDTH = 8000
+LEAST_WIDTH = 32
+SHRINKING = (1.0, 0.5, 0.25, 0.125, 0.0625)
+
+# Label, widths, preparation of the inputs.
+PLAIN_MLPS: Sequence[tuple[str, tuple[int, ...], str]] = (
+    ("relu", (256, 256, 256), "standard"),
+    ("relu", (256, 256, 256, 256), "quantile"),
+    ("relu", (512, 512, 256), "robust"),
+    ("leaky-relu", (256, 256, 256), "ple"),
+    ("relu", (512, 512, 256), "quantile"),
+    ("elu", (128, 128, 128, 128, 128), "standard"),
+    ("relu", (512, 512), "robust"),
+)
+# Units of the convolutions before each of two pools and after the last.
+PLAIN_CNNS: Sequence[tuple[str, tuple[int, ...]]] = (
+    ("conv3", (32, 32, 0, 64, 64, 0, 128)),
+    ("res3", (32, 32, 0, 64, 0, 128)),
+    ("conv3", (48, 48, 0, 96, 96, 0, 192)),
+)
+
+
+def plain_pool(domain: Domain, *, n_rows: int, first: Sequence[Architecture] = ()) -> tuple[Candidate, ...]:
+    """The given networks, then the plain ones, each made narrower until it lies in the space; no two alike."""
+    space = domain.networks
+    found: dict[str, Candidate] = {}
+    for i, arch in enumerate(first):
+        if broken := space.violations(arch):
+            raise OptionError(f"start_from: network {i} does not fit the search: {broken[0]}")
+        found.setdefault(arch.fingerprint, domain.candidate(arch))
+    for arch, preparation in _plain(space, n_rows):
+        fitting = next((narrow for narrow in narrower(arch, space.min_units) if narrow in space), None)
+        if fitting is not None:
+            params = domain.default()
+            if "preparation" in params:
+                params["preparation"] = preparation
+            candidate = Candidate(fitting, params)
+            found.setdefault(candidate.fingerprint, candidate)
+    return _some(found)
+
+
+def paper_pool(domain: Domain, *, first: Sequence[Architecture] = ()) -> tuple[Candidate, ...]:
+    """The given networks, then the paper's ten, each made narrower until it lies in the space."""
+    space = domain.networks
+    found = {arch.fingerprint: domain.candidate(arch) for arch in first}
+    for arch in initial_pool(space.kind):
+        fitting = next((narrow for narrow in narrower(arch, space.min_units) if narrow in space), None)
+        if fitting is not None:
+            found.setdefault(fitting.fingerprint, domain.candidate(fitting))
+    return _some(found)
+
+
+def baseline_of(kind: str, n_rows: int) -> Architecture:
+    """The network that results are shown against, before it is made to fit a space."""
+    return _plain_networks(kind, n_rows)[0][0]
+
+
+def narrower(arch: Architecture, least: int) -> tuple[Architecture, ...]:
+    """The network with fewer and fewer units in every layer."""
+    return tuple(
+        Architecture(
+            arch.vocabulary,
+            [
+                layer if layer.units is None else replace(layer, units=max(least, round(layer.units * share)))
+                for layer in arch.layers
+            ],
+            arch.edges,
+        )
+        for share in SHRINKING
+    )
+
+
+def _plain(space: SearchSpace, n_rows: int) -> list[tuple[Architecture, str]]:
+    return _plain_networks(space.vocabulary.name, n_rows)
+
+
+def _plain_networks(kind: str, n_rows: int) -> list[tuple[Architecture, str]]:
+    share = min(1.0, (n_rows / ROWS_FOR_FULL_WIDTH) ** 0.5)
+    if kind == "cnn":
+        return [(_cnn(label, units), "standard") for label, units in PLAIN_CNNS]
+    return [(_mlp(kind, label, units, share), preparation) for label, units, preparation in PLAIN_MLPS]
+
+
+def _mlp(kind: str, label: str, widths: Sequence[int], share: float) -> Architecture:
+    units = [min(width, max(LEAST_WIDTH, 8 * round(share * width / 8))) for width in widths]
+    return chain(kind, [Layer(label, n) for n in units])
+
+
+def _cnn(label: str, units: Sequence[int]) -> Architecture:
+    layers = [Layer("max-pool") if n == 0 else Layer("conv3" if i == 0 else label, n, 1) for i, n in enumerate(units)]
+    return chain("cnn", layers)
+
+
+def _some(found: dict[str, Candidate]) -> tuple[Candidate, ...]:
+    if not found:
+        raise OptionError(
+            "budget: too short for these data: not even the narrowest network of the pool could be trained in a trial; "
+            "give a longer budget, or smaller images"
+        )
+    return tuple(found.values())

@@ -1,0 +1,24 @@
+"""The folder beside a study's file: its data, and the weights and predictions of its best trials."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+
+DATA, WEIGHTS = "data", "weights"
+FILES = ".files"
+
+
+class Temporary:
+    """A folder that is removed with the last object that refers to this one."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="nasbot-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+def files_of(path: Path) -> Path:
+    """The folder beside a study's file with its data and weights."""
+    return path.with_name(f"{path.name.removesuffix(path.suffix)}{FILES}")

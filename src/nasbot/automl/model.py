@@ -1,0 +1,237 @@
+"""What a person takes away from a search: the best networks averaged, or the best one alone; and what each is worth.
+
+model = study.model()                # an ensemble by default, single=True for one network
+model.predict(new_rows)              # numbers in their own units, or classes by name
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nasbot._typing import Json
+from nasbot.automl.ensemble import Selection, select
+from nasbot.automl.files import DATA, WEIGHTS
+from nasbot.errors import FileError, OptionError, StorageError, StudyError
+from nasbot.trial import POOL, History, Trial
+
+if TYPE_CHECKING:
+    from nasbot.automl.found import FoundStudy
+    from nasbot.data.dataset import Dataset
+    from nasbot.exporting.model_file import Model
+
+MAX_COST = 10.0  # times the parameters of the single best network, that all members together may have
+
+
+@dataclass(frozen=True)
+class FoundModel:
+    """Networks with their weights and their preparation of inputs, whose answers are averaged."""
+
+    members: tuple[Model, ...]
+    weights: tuple[float, ...]
+    trials: tuple[int, ...]  # in which the members were trained
+    details: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def is_ensemble(self) -> bool:
+        """Whether there is more than one member."""
+        return len(self.members) > 1
+
+    def outputs(self, X: Any) -> np.ndarray:
+        """(n, outputs) for raw rows or images: numbers in people's units, or probabilities of the classes."""
+        from nasbot.training.predicting import exact_outputs
+
+        total: np.ndarray | None = None
+        for member, weight in zip(self.members, self.weights, strict=True):
+            assert member.preprocessing is not None
+            out = exact_outputs(member.network, member.preprocessing.X(X))
+            if member.preprocessing.is_classification:
+                answer = np.exp(out)
+            else:
+                answer = np.asarray(member.preprocessing.restored(out), dtype=np.float64).reshape(len(out), -1)
+            total = weight * answer if total is None else total + weight * answer
+        assert total is not None
+        return total
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Numbers in their own units, (n,) or (n, targets), or the most probable class of each row, by name."""
+        answers = self.outputs(X)
+        preprocessing = self.members[0].preprocessing
+        assert preprocessing is not None
+        if preprocessing.is_classification:
+            return np.asarray(preprocessing.classes)[answers.argmax(axis=1)]
+        return answers[:, 0] if answers.shape[1] == 1 else answers
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """(n, classes), in the order of ``classes``; OptionError where numbers are predicted."""
+        if not self.classes:
+            raise OptionError("predict_proba: this model predicts numbers; expected one that predicts classes")
+        return self.outputs(X)
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The classes in the order of ``predict_proba``; none for numbers."""
+        preprocessing = self.members[0].preprocessing
+        return () if preprocessing is None else preprocessing.classes
+
+
+# -- choosing ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Members:
+    """Which trials are averaged, with which weights, and what that is expected to be worth."""
+
+    trials: tuple[int, ...]
+    weights: tuple[float, ...]
+    selection: Selection
+
+
+def members_of(study: FoundStudy) -> Members | None:
+    """The ensemble of a search's own networks; None where fewer than two have kept their predictions."""
+    data = study.dataset
+    known = [(trial, predictions) for trial in study.history.ranked if (predictions := kept(study, trial)) is not None]
+    if len(known) < 2:
+        return None
+    target = data.preprocessing.target
+    truth = data.valid.y if data.is_classification else _restored(data, data.valid.y)
+    scales = None if data.is_classification else target.scales  # type: ignore[union-attr]  # a NumberTarget's
+    found = select(np.stack([valid for _, (valid, _) in known]), truth, scales=scales)
+    return Members(tuple(known[i][0].number for i in found.members), found.weights, found)
+
+
+def kept(study: FoundStudy, trial: Trial) -> tuple[np.ndarray, np.ndarray] | None:
+    """The predictions of a trial for validation and test rows, where they were kept."""
+    from nasbot.training.objective import predictions_path
+    from nasbot.training.weights import read_predictions
+
+    try:
+        return read_predictions(predictions_path(study.files / WEIGHTS, trial.number), len(study.dataset.valid))
+    except (FileError, StorageError):
+        return None
+
+
+def model_of(study: FoundStudy, *, single: bool = False) -> FoundModel:
+    """The recommended model of a study. StudyError while no trial is completed, FileError where weights are gone."""
+    best = study.history.best
+    if best is None:
+        raise StudyError("no trial is completed yet, so there is no model to take away")
+    chosen = None if single else members_of(study)
+    trials, weights = ((best.number,), (1.0,)) if chosen is None else (chosen.trials, chosen.weights)
+    members = tuple(member_of(study, study.history[number]) for number in trials)
+    return FoundModel(members, weights, trials, {"data": study.dataset.name, "trials": list(trials)})
+
+
+def member_of(study: FoundStudy, trial: Trial) -> Model:
+    """The network of a trial with its weights, and the preparation of its inputs."""
+    from nasbot.data.dataset import Dataset
+    from nasbot.exporting.model_file import Model
+    from nasbot.training.fitting import with_weights
+    from nasbot.training.objective import PREPARATION
+
+    data = Dataset.load(study.files / DATA).prepared_as(str(trial.candidate.params.get(PREPARATION, "standard")))
+    network = with_weights(trial.arch, data, study.files / WEIGHTS, trial.number)
+    return Model(network, data.preprocessing, {"trial": trial.number, "loss": trial.value})
+
+
+# -- what each is worth ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a model scores on the validation rows, which chose it, and on the test rows, which did not."""
+
+    metric: str
+    validation: float
+    test: float | None
+    details: Mapping[str, float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Json]:
+        """As plain data."""
+        return {"metric": self.metric, "validation": self.validation, "test": self.test, **self.details}
+
+
+@dataclass(frozen=True)
+class Results:
+    """The baseline, the best single network, the ensemble, and the one that is recommended."""
+
+    baseline: Result | None
+    single: Result | None
+    ensemble: Result | None
+
+    @property
+    def model(self) -> Result | None:
+        """Of the recommended model."""
+        return self.ensemble or self.single
+
+    def to_dict(self) -> dict[str, Json]:
+        """As plain data, None for what there is not."""
+        parts = {name: getattr(self, name) for name in ("baseline", "single", "ensemble", "model")}
+        return {name: None if part is None else part.to_dict() for name, part in parts.items()}
+
+
+def results_of(study: FoundStudy) -> Results:
+    """What came of a search, by the predictions that were kept."""
+    history, data = study.history, study.dataset
+    baseline, best = baseline_trial(history), history.best
+    chosen = members_of(study)
+    ensemble = None
+    if chosen is not None:
+        parts = [kept(study, history[number]) for number in chosen.trials]
+        valid, test = (_averaged([part[i] for part in parts if part is not None], chosen.weights, data) for i in (0, 1))
+        ensemble = _result(data, valid, test)
+    return Results(_of_trial(study, baseline), _of_trial(study, best), ensemble)
+
+
+def baseline_trial(history: History) -> Trial | None:
+    """The first network that the search began with, if it has a value."""
+    return next((t for t in history if t.origin.searcher == POOL and t.value is not None and t.fidelity >= 1), None)
+
+
+def _of_trial(study: FoundStudy, trial: Trial | None) -> Result | None:
+    predictions = None if trial is None else kept(study, trial)
+    return None if predictions is None else _result(study.dataset, *predictions)
+
+
+def _averaged(parts: Sequence[np.ndarray], weights: Sequence[float], data: Dataset) -> np.ndarray:
+    """Of numbers the mean; of log-probabilities the logarithm of the mean probability."""
+    if data.is_classification:
+        mean = sum(weight * np.exp(part.astype(np.float64)) for weight, part in zip(weights, parts, strict=True))
+        return np.asarray(np.log(np.maximum(mean, 1e-300)))
+    return np.asarray(sum(weight * part.astype(np.float64) for weight, part in zip(weights, parts, strict=True)))
+
+
+def _result(data: Dataset, valid: np.ndarray, test: np.ndarray) -> Result:
+    on_valid = _metrics(data, valid, data.valid.y)
+    on_test = _metrics(data, test, data.test.y) if len(data.test) else {}
+    name = "log-loss" if data.is_classification else "mse"
+    details = {f"test_{key}": value for key, value in on_test.items() if key != name}
+    return Result(name, on_valid[name], on_test.get(name), details)
+
+
+def _metrics(data: Dataset, predictions: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    if data.is_classification:
+        log_loss = -float(np.take_along_axis(predictions, y[:, None], axis=1).mean(dtype=np.float64))
+        accuracy = float((predictions.argmax(axis=1) == y).mean())
+        return {"log-loss": log_loss, "accuracy": accuracy}
+    truth = _restored(data, y)
+    squares = ((predictions.astype(np.float64) - truth) ** 2).mean(axis=0)
+    scales = np.asarray(data.preprocessing.target.scales)  # type: ignore[union-attr]  # a NumberTarget's
+    mse, spread = float(squares.mean()), truth.var(axis=0)
+    found = {"mse": mse, "rmse": mse**0.5, "standardised_mse": float((squares / scales**2).mean())}
+    return found | ({"r2": float((1.0 - squares / spread).mean())} if (spread > 0).all() else {})
+
+
+def _restored(data: Dataset, y: np.ndarray) -> np.ndarray:
+    return np.asarray(data.preprocessing.restored(y), dtype=np.float64).reshape(len(y), -1)
+
+
+def file_name(study_path: Path) -> str:
+    """A name for what is exported from a study: that of its file, such that Python can import it."""
+    name = re.sub(r"\W", "_", study_path.stem, flags=re.ASCII) or "network"
+    return f"network_{name}" if name[0].isdigit() else name
