@@ -10,7 +10,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import numpy as np
 from nasbot._files import write_whole
 from nasbot._rng import checked_seed
 from nasbot._typing import Json
+from nasbot.data.preparations import check_preparation, preparation_of
 from nasbot.data.preprocessing import (
     CategoryColumn,
     ClassTarget,
@@ -34,7 +35,7 @@ from nasbot.data.preprocessing import (
 from nasbot.data.splitting import checked_indices, checked_shares, split_rows
 from nasbot.data.tables import array_of, check_column, frame_of, listed, table_of
 from nasbot.data.targets import checked_target, inferred_task, target_of
-from nasbot.errors import DataError, FileError, StorageError
+from nasbot.errors import DataError, FileError, OptionError, StorageError
 
 __all__ = [
     "SPLIT",
@@ -101,6 +102,31 @@ class Dataset:
         sizes = ", ".join(f"{len(getattr(self, part)):,} {part}" for part in PARTS)
         return [f"{self.name}: {sizes} rows", _inputs_line(self.preprocessing), _target_line(self)]
 
+    def prepared_as(self, name: str) -> Dataset:
+        """The same rows with their numbers prepared another way, fitted on the training rows.
+
+        Args:
+            name: one of ``nasbot.data.preparations.PREPARATIONS``; "standard" is the data as they are.
+        Raises:
+            OptionError: for another name, for images, and for data that are prepared another way already.
+        """
+        check_preparation(name)
+        before = self.preprocessing
+        if name == before.preparation_name:
+            return self
+        if before.preparation is not None or not isinstance(before.inputs, Table):
+            what = "images" if isinstance(before.inputs, Images) else f"inputs prepared as {before.preparation_name!r}"
+            raise OptionError(
+                f"preparation: expected a table of standardised numbers to prepare as {name!r}, got {what}"
+            )
+        preparation = preparation_of(name, self.train.X, before.inputs.number_inputs)
+        assert preparation is not None
+        _check_size(sum(len(part) for part in (self.train, self.valid, self.test)), preparation.shape)
+        train, valid, test = (Part(preparation.applied(p.X), p.y) for p in (self.train, self.valid, self.test))
+        return replace(
+            self, train=train, valid=valid, test=test, preprocessing=replace(before, preparation=preparation)
+        )
+
     # -- in a folder ---------------------------------------------------------------------------------------------------
 
     def save(self, folder: str | Path) -> None:
@@ -151,7 +177,7 @@ class Dataset:
             n_outputs=int(record["n_outputs"]),
             preprocessing=Preprocessing.from_dict(record["preprocessing"]),
         )
-        if any(part.X.shape[1:] != loaded.preprocessing.inputs.shape for part in (train, valid, test)):
+        if any(part.X.shape[1:] != loaded.preprocessing.input_shape for part in (train, valid, test)):
             raise StorageError(f"{place}: arrays and description do not belong together")
         loaded.__dict__["fingerprint"] = str(record["fingerprint"])  # cached: nothing is read to know it
         return loaded
@@ -207,7 +233,7 @@ def dataset_of(
         inputs = _images_of(raw, rows[0], channels_last=channels_last)
     else:
         inputs = table_of(raw, rows[0], drop=drop)
-    _check_size(n, inputs)
+    _check_size(n, inputs.shape)
     prepared = Preprocessing(inputs, what)
     targets = what.prepared(values)
     train, valid, test = (Part(inputs.prepared(_rows(raw, chosen)), targets[chosen]) for chosen in rows)
@@ -327,11 +353,11 @@ def _kind(prepared: Preprocessing) -> str:
     return "mlp-class" if prepared.is_classification else "mlp-reg"
 
 
-def _check_size(n: int, inputs: Table | Images) -> None:
-    needed = 4 * n * int(np.prod(inputs.shape))
+def _check_size(n: int, shape: tuple[int, ...]) -> None:
+    needed = 4 * n * int(np.prod(shape))
     if needed > MAX_BYTES:
         raise DataError(
-            f"{n:,} rows of {int(np.prod(inputs.shape)):,} inputs need {needed / 2**30:.1f} GiB of memory, more than "
+            f"{n:,} rows of {int(np.prod(shape)):,} inputs need {needed / 2**30:.1f} GiB of memory, more than "
             f"{MAX_BYTES / 2**30:g}; take a sample of the rows, or smaller images"
         )
 

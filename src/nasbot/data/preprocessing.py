@@ -7,7 +7,6 @@ index. Nothing here is pickled, and reading a description never runs code.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,12 +14,25 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from nasbot._typing import Json
+from nasbot.data._reading import (
+    fields_of,
+    form_of,
+    list_of,
+    number_of,
+    numbers_in,
+    scales_of,
+    text_of,
+    truth_of,
+    whole_of,
+)
+from nasbot.data.preparations import STANDARD, Preparation
 from nasbot.errors import CodecError, DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 VERSION = 1
+VERSION_WITH_PREPARATION = 2
 Class: TypeAlias = "str | bool | int | float"
 
 
@@ -80,6 +92,16 @@ class Table:
     def shape(self) -> tuple[int, ...]:
         """Of one row as a network sees it."""
         return (sum(column.width for column in self.columns),)
+
+    @property
+    def number_inputs(self) -> tuple[int, ...]:
+        """Which inputs of the network are standardised numbers."""
+        ends = np.cumsum([column.width for column in self.columns])
+        return tuple(
+            int(end) - column.width
+            for column, end in zip(self.columns, ends, strict=True)
+            if isinstance(column, NumberColumn)
+        )
 
     def prepared(self, raw: Any) -> np.ndarray:
         """The rows as float32. A data frame is read by column name, an array by position.
@@ -212,6 +234,17 @@ class Preprocessing:
 
     inputs: Table | Images
     target: NumberTarget | ClassTarget
+    preparation: Preparation | None = None  # the second step of numbers; None: standardised, and no more
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Of one row as networks see it."""
+        return self.inputs.shape if self.preparation is None else self.preparation.shape
+
+    @property
+    def preparation_name(self) -> str:
+        """How numbers are prepared: one of ``PREPARATIONS``."""
+        return STANDARD if self.preparation is None else self.preparation.name
 
     @property
     def is_classification(self) -> bool:
@@ -230,7 +263,8 @@ class Preprocessing:
 
     def X(self, raw: Any) -> np.ndarray:
         """Raw rows or images as networks see them, float32."""
-        return self.inputs.prepared(raw)
+        prepared = self.inputs.prepared(raw)
+        return prepared if self.preparation is None else self.preparation.applied(prepared)
 
     def y(self, raw: Any) -> np.ndarray:
         """A raw target as networks are trained on it."""
@@ -242,14 +276,24 @@ class Preprocessing:
 
     def to_dict(self) -> dict[str, Json]:
         """As JSON; ``from_dict`` gives an equal value."""
-        return {"version": VERSION, "inputs": self.inputs.to_dict(), "target": self.target.to_dict()}
+        record: dict[str, Json] = {"version": VERSION, "inputs": self.inputs.to_dict(), "target": self.target.to_dict()}
+        if self.preparation is None:
+            return record
+        return {**record, "version": VERSION_WITH_PREPARATION, "preparation": self.preparation.to_dict()}
 
     @classmethod
     def from_dict(cls, record: object) -> Preprocessing:
         """What ``to_dict`` wrote; raises CodecError, naming the place, for anything else."""
-        fields = _fields(record, "preprocessing", ("version", "inputs", "target"))
-        if fields["version"] != VERSION:
-            raise CodecError(f"preprocessing: expected version {VERSION}, got {str(fields['version'])[:40]!r}")
+        version = record.get("version") if isinstance(record, Mapping) else VERSION
+        if version == VERSION_WITH_PREPARATION:
+            fields = fields_of(record, "preprocessing", ("version", "inputs", "target", "preparation"))
+            inputs, preparation = _inputs(fields["inputs"]), Preparation.from_dict(fields["preparation"])
+            if inputs.shape != (preparation.n_inputs,):
+                raise CodecError(f"preparation: expected {inputs.shape} inputs, got {preparation.n_inputs}")
+            return cls(inputs, _target(fields["target"]), preparation)
+        fields = fields_of(record, "preprocessing", ("version", "inputs", "target"))
+        if version != VERSION:
+            raise CodecError(f"preprocessing: expected version {VERSION}, got {str(version)[:40]!r}")
         return cls(_inputs(fields["inputs"]), _target(fields["target"]))
 
 
@@ -322,113 +366,57 @@ def _column_record(column: Column) -> dict[str, Json]:
 
 
 def _inputs(record: object) -> Table | Images:
-    form = _form(record, "inputs", ("table", "images"))
+    form = form_of(record, "inputs", ("table", "images"))
     if form == "table":
-        fields = _fields(record, "inputs", ("form", "columns"))
-        return Table(tuple(_column(item, f"column {i}") for i, item in enumerate(_list(fields["columns"], "columns"))))
-    fields = _fields(record, "inputs", ("form", "shape", "channels_last", "centres", "scales"))
-    shape = tuple(_whole(side, "shape") for side in _list(fields["shape"], "shape"))
+        fields = fields_of(record, "inputs", ("form", "columns"))
+        return Table(
+            tuple(_column(item, f"column {i}") for i, item in enumerate(list_of(fields["columns"], "columns")))
+        )
+    fields = fields_of(record, "inputs", ("form", "shape", "channels_last", "centres", "scales"))
+    shape = tuple(whole_of(side, "shape") for side in list_of(fields["shape"], "shape"))
     if len(shape) != 3:
         raise CodecError(f"shape: expected 3 numbers, got {len(shape)}")
-    centres, scales = _numbers(fields["centres"], "centres"), _scales(fields["scales"])
+    centres, scales = numbers_in(fields["centres"], "centres"), scales_of(fields["scales"])
     if not len(centres) == len(scales) == shape[0]:
         raise CodecError(f"centres and scales: expected one for each of {shape[0]} channels")
-    return Images((shape[0], shape[1], shape[2]), _truth(fields["channels_last"], "channels_last"), centres, scales)
+    return Images((shape[0], shape[1], shape[2]), truth_of(fields["channels_last"], "channels_last"), centres, scales)
 
 
 def _column(record: object, where: str) -> Column:
-    form = _form(record, where, ("number", "category", "dropped"))
+    form = form_of(record, where, ("number", "category", "dropped"))
     if form == "number":
-        fields = _fields(record, where, ("form", "name", "fill", "centre", "scale", "marks_gaps"))
+        fields = fields_of(record, where, ("form", "name", "fill", "centre", "scale", "marks_gaps"))
         return NumberColumn(
-            _text(fields["name"], where),
-            _number(fields["fill"], where),
-            _number(fields["centre"], where),
-            _scales([fields["scale"]])[0],
-            _truth(fields["marks_gaps"], where),
+            text_of(fields["name"], where),
+            number_of(fields["fill"], where),
+            number_of(fields["centre"], where),
+            scales_of([fields["scale"]])[0],
+            truth_of(fields["marks_gaps"], where),
         )
     if form == "category":
-        fields = _fields(record, where, ("form", "name", "values", "marks_gaps"))
-        values = tuple(_text(value, where) for value in _list(fields["values"], where))
-        return CategoryColumn(_text(fields["name"], where), values, _truth(fields["marks_gaps"], where))
-    fields = _fields(record, where, ("form", "name", "reason"))
-    return DroppedColumn(_text(fields["name"], where), _text(fields["reason"], where))
+        fields = fields_of(record, where, ("form", "name", "values", "marks_gaps"))
+        values = tuple(text_of(value, where) for value in list_of(fields["values"], where))
+        return CategoryColumn(text_of(fields["name"], where), values, truth_of(fields["marks_gaps"], where))
+    fields = fields_of(record, where, ("form", "name", "reason"))
+    return DroppedColumn(text_of(fields["name"], where), text_of(fields["reason"], where))
 
 
 def _target(record: object) -> NumberTarget | ClassTarget:
-    if _form(record, "target", ("number", "class")) == "number":
-        fields = _fields(record, "target", ("form", "names", "centres", "scales"))
-        names = tuple(_text(name, "names") for name in _list(fields["names"], "names"))
-        centres, scales = _numbers(fields["centres"], "centres"), _scales(fields["scales"])
+    if form_of(record, "target", ("number", "class")) == "number":
+        fields = fields_of(record, "target", ("form", "names", "centres", "scales"))
+        names = tuple(text_of(name, "names") for name in list_of(fields["names"], "names"))
+        centres, scales = numbers_in(fields["centres"], "centres"), scales_of(fields["scales"])
         if not names or not len(names) == len(centres) == len(scales):
             raise CodecError("target: expected as many centres and scales as names, and at least one")
         return NumberTarget(names, centres, scales)
-    fields = _fields(record, "target", ("form", "name", "classes"))
-    classes = tuple(_class(value) for value in _list(fields["classes"], "classes"))
+    fields = fields_of(record, "target", ("form", "name", "classes"))
+    classes = tuple(_class(value) for value in list_of(fields["classes"], "classes"))
     if len(classes) < 2 or len({_class_key(value) for value in classes}) != len(classes):
         raise CodecError("target: expected at least 2 classes, all different")
-    return ClassTarget(_text(fields["name"], "target"), classes)
-
-
-def _fields(record: object, where: str, names: Sequence[str]) -> Mapping[str, object]:
-    if not isinstance(record, Mapping) or set(record) != set(names):
-        raise CodecError(f"{where}: expected an object with {', '.join(names)}, got {_shown(record)}")
-    return record
-
-
-def _form(record: object, where: str, forms: Sequence[str]) -> str:
-    form = record.get("form") if isinstance(record, Mapping) else None
-    if not isinstance(form, str) or form not in forms:
-        raise CodecError(f"{where}: expected a form among {', '.join(forms)}, got {_shown(form)}")
-    return form
-
-
-def _list(value: object, where: str) -> Sequence[object]:
-    if not isinstance(value, list | tuple):
-        raise CodecError(f"{where}: expected a list, got {_shown(value)}")
-    return value
-
-
-def _text(value: object, where: str) -> str:
-    if not isinstance(value, str):
-        raise CodecError(f"{where}: expected text, got {_shown(value)}")
-    return value
-
-
-def _truth(value: object, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise CodecError(f"{where}: expected true or false, got {_shown(value)}")
-    return value
-
-
-def _number(value: object, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise CodecError(f"{where}: expected a finite number, got {_shown(value)}")
-    return float(value)
-
-
-def _whole(value: object, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise CodecError(f"{where}: expected a whole number >= 1, got {_shown(value)}")
-    return value
-
-
-def _numbers(value: object, where: str) -> tuple[float, ...]:
-    return tuple(_number(item, where) for item in _list(value, where))
-
-
-def _scales(value: object) -> tuple[float, ...]:
-    scales = _numbers(value, "scale")
-    if any(scale <= 0 for scale in scales):
-        raise CodecError("scale: expected numbers above 0")
-    return scales
+    return ClassTarget(text_of(fields["name"], "target"), classes)
 
 
 def _class(value: object) -> Class:
     if isinstance(value, str | bool | int):
         return value
-    return _number(value, "classes")
-
-
-def _shown(value: object) -> str:
-    return repr(value)[:60]
+    return number_of(value, "classes")

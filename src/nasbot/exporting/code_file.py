@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple
 from typing import Any
 
 import torch
@@ -92,8 +93,8 @@ def prepare(images):
 
 PREPARE_NUMBERS = '''
 
-def prepare(rows):
-    """A table of numbers with the {n} columns of COLUMNS, gaps as nan, as the network sees it."""
+def {name}(rows):
+    """A table of numbers with the {n} columns of COLUMNS, gaps as nan, {result}."""
     values = torch.asarray(rows, dtype=torch.float64, copy=True)
     inputs = []
     for column, (name, fill, centre, scale, marks_gaps) in enumerate(COLUMNS):
@@ -107,8 +108,8 @@ def prepare(rows):
 
 PREPARE_MIXED = '''
 
-def prepare(rows):
-    """Rows as dictionaries by column name, gaps as None or nan, as the network sees them."""
+def {name}(rows):
+    """Rows as dictionaries by column name, gaps as None or nan, {result}."""
     inputs = []
     for row in rows:
         numbers = []
@@ -124,6 +125,43 @@ def prepare(rows):
         inputs.append(numbers)
     return torch.tensor(inputs, dtype=torch.float64).to(torch.float32)
 '''
+
+ENCODE = '''
+
+def prepare(rows):
+    """Rows as ``standardised`` takes them, as the network sees them: {what}."""
+    columns = list(standardised(rows).to(torch.float64)[:, :, None].unbind(dim=1))
+    for column, {fields} in NUMBERS:
+        x = columns[column].contiguous()
+{encode}
+    return torch.cat(columns, dim=1).to(torch.float32)
+'''
+
+ENCODINGS = {
+    "robust": (
+        "numbers clipped smoothly at 3",
+        "centre, scale",
+        """
+        z = (x - centre) / scale
+        columns[column] = z / torch.sqrt(1 + (z / 3) ** 2)""",
+    ),
+    "quantile": (
+        "numbers by their rank among the training rows, as normal scores",
+        "knots, scores",
+        """
+        knots, scores = torch.tensor(knots, dtype=x.dtype), torch.tensor(scores, dtype=x.dtype)
+        k = torch.searchsorted(knots, x).clamp(1, len(knots) - 1)
+        share = ((x - knots[k - 1]) / (knots[k] - knots[k - 1])).clamp(0, 1)
+        columns[column] = scores[k - 1] + share * (scores[k] - scores[k - 1])""",
+    ),
+    "ple": (
+        "a number for each bin, -1 below it, 1 above it",
+        "edges",
+        """
+        edges = torch.tensor(edges, dtype=x.dtype)
+        columns[column] = 2 * ((x - edges[:-1]) / edges.diff()).clamp(0, 1) - 1""",
+    ),
+}
 
 PREDICT_NUMBERS = '''
 
@@ -260,6 +298,10 @@ def _constants(preprocessing: Preprocessing) -> str:
     else:
         named |= {"CLASSES": list(target.classes)}
     text = "".join(f"\n{name} = {_literal(value)}" for name, value in named.items()) + "\n"
+    if preprocessing.preparation is not None:
+        rows = [astuple(number) for number in preprocessing.preparation.numbers]
+        text += "# of standardised numbers: column, and what prepare needs\nNUMBERS = [\n"
+        text += "".join(f"    {row!r},\n" for row in rows) + "]\n"
     return text + (_columns(inputs) if isinstance(inputs, Table) else "")
 
 
@@ -295,9 +337,14 @@ def _prepare(preprocessing: Preprocessing) -> str:
         layout = "(n, height, width, channels)" if inputs.channels_last else "(n, channels, height, width)"
         move = "    else:\n        images = images.movedim(-1, 1)\n" if inputs.channels_last else ""
         return PREPARE_IMAGES.format(layout=layout, move=move)
-    if _only_numbers(inputs):
-        return PREPARE_NUMBERS.format(n=len(inputs.columns))
-    return PREPARE_MIXED
+    preparation = preprocessing.preparation
+    name, result = ("prepare", "as the network sees it") if preparation is None else ("standardised", "standardised")
+    template = PREPARE_NUMBERS if _only_numbers(inputs) else PREPARE_MIXED
+    text = template.format(n=len(inputs.columns), name=name, result=result)
+    if preparation is None:
+        return text
+    what, fields, encode = ENCODINGS[preparation.name]
+    return text + ENCODE.format(what=what, fields=fields, encode=encode.lstrip("\n"))
 
 
 def _predict(preprocessing: Preprocessing, what: str) -> str:
