@@ -18,7 +18,8 @@ RETRAINING = 1_000_000  # added to seeds: weights and batches that no search has
 
 def recipe_from(settings: Mapping[str, Any]) -> Recipe:
     """``[settings.recipe]`` of a protocol: a recipe's name, and what is changed in it."""
-    changes = dict(settings)
+    # The protocols keep the name under which the records were made: their digest is part of them.
+    changes = {"max_flops" if name == "work" else name: value for name, value in settings.items()}
     recipe = recipe_of(changes.pop("name"))
     return recipe.changed(**changes) if changes else recipe
 

@@ -44,7 +44,7 @@ def check_gradients(arch, settings):
         with torch.no_grad():
             loss = plan.step(x, y)
     wanted = loss_of(twin(x), y, classifies=twin.classifies)
-    (wanted * BATCH if settings.sums else wanted).backward()
+    (wanted * BATCH if settings.sum_loss else wanted).backward()
     assert loss == pytest.approx(float(wanted.detach()), abs=1e-12)
     for (name, p), q in zip(ours.named_parameters(), twin.parameters(), strict=True):
         near = torch.allclose(p.grad, q.grad, rtol=1e-8, atol=1e-10)

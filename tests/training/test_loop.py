@@ -14,12 +14,12 @@ from nasbot.data.dataset import Dataset, Part, dataset_of
 from nasbot.errors import DataError, DivergedError, OptionError, RefusedError
 from nasbot.testing.networks import random_architecture
 from nasbot.training import loop
-from nasbot.training.loop import batches_of, losses, train
+from nasbot.training.loop import batches_of, losses, train, training_loss
 from nasbot.training.module import build
-from nasbot.training.recipes import FAST, PAPER
+from nasbot.training.recipes import FAST, PAPER, Settings
 from tests.training.test_module import vocabulary
 
-SHORT = FAST.changed(n_steps=60, n_checks=6)
+SHORT = FAST.changed(n_steps=60, n_validations=6)
 
 
 def friedman(n=600, seed=0):
@@ -204,7 +204,7 @@ def test_reports_are_the_curve(numbers):
 
 
 def test_patience_ends_a_training_that_gets_worse(numbers):
-    recipe = FAST.changed(n_steps=400, check_every=5, patience=3, step_size=0.05, schedule="constant")
+    recipe = FAST.changed(n_steps=400, check_every=5, patience=0.0375, learning_rate=0.05, schedule="constant")
     trained = train(chain("mlp-reg", [Layer("relu", 256)]), numbers, recipe, seed=1)
     assert trained.stopped == "patience"
     assert trained.steps < 400
@@ -252,7 +252,7 @@ def test_the_first_step_is_taken_however_short_the_time(numbers, monkeypatch):
 @pytest.mark.parametrize(("arch", "which"), [(MLP, "numbers"), (CLASSIFIER, "classes"), (CNN, "pictures")])
 def test_divergence_stops_at_once_with_a_cause(arch, which, request):
     data = request.getfixturevalue(which)
-    recipe = PAPER.changed(n_steps=500, step_size=1e30, momentum=0.0, check_every=500)
+    recipe = PAPER.changed(n_steps=500, learning_rate=1e30, momentum=0.0, check_every=500)
     with pytest.raises(DivergedError, match=r"training diverged: the .*loss .*step .* is (nan|inf|.*e\+)"):
         train(arch, data, recipe, seed=1)
 
@@ -310,3 +310,37 @@ def test_an_epoch_shows_every_sample_once_but_for_a_short_end(shape, copies, mon
         seen |= set(shown)
     assert seen == set(range(23))
     assert [y.tolist() for _, y in epochs[0]] != [y.tolist() for _, y in epochs[1]]
+
+
+# -- settings beyond the plain ones ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
+def test_losses_of_numbers(loss):
+    out, y = torch.tensor([[0.0], [3.0]]), torch.tensor([[0.5], [0.0]])
+    expected = {"squared": (0.25 + 9) / 2, "absolute": 3.5 / 2, "huber": (0.125 + 2.5) / 2}[loss]
+    assert float(training_loss(out, y, Settings(loss=loss), classifies=False)) == pytest.approx(expected)
+
+
+def test_label_smoothing_is_torchs_own():
+    logits, y = torch.randn(6, 4, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 1, 2, 3, 0, 1])
+    ours = training_loss(logits.log_softmax(1), y, Settings(label_smoothing=0.2), classifies=True)
+    assert float(ours) == pytest.approx(float(torch.nn.functional.cross_entropy(logits, y, label_smoothing=0.2)))
+
+
+def test_dropout_is_for_training_only_and_repeats(numbers):
+    recipe = SHORT.changed(dropout=0.3)
+    first, again, plain = (train(MLP, numbers, r, seed=1) for r in (recipe, recipe, SHORT))
+    assert first.loss == again.loss != plain.loss
+    x = torch.from_numpy(np.array(numbers.valid.X))
+    first.network.train()
+    assert torch.equal(first.network(x), first.network(x)), "nothing of it stays with the network"
+
+
+def test_a_share_of_the_steps_is_a_whole_training_of_its_own(numbers):
+    short = train(MLP, numbers, SHORT, seed=1, steps_share=0.5)
+    assert (short.steps, short.stopped, len(short.curve)) == (30, "steps", 6)
+    same = train(MLP, numbers, SHORT.changed(n_steps=30), seed=1)
+    assert short.loss == same.loss
+    with pytest.raises(OptionError, match="steps_share: expected a number > 0, got 0"):
+        train(MLP, numbers, SHORT, steps_share=0)

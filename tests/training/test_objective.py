@@ -4,7 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -19,13 +19,13 @@ from nasbot.execution.base import Job
 from nasbot.execution.evaluation import LiveTrial, evaluate
 from nasbot.training.loop import losses
 from nasbot.training.module import build
-from nasbot.training.objective import TrainingObjective, keep_best, weights_path
+from nasbot.training.objective import TrainingObjective, keep_best, predictions_path, weights_path
 from nasbot.training.recipes import FAST, PAPER
-from nasbot.training.weights import load_weights, read_weights, save_weights
+from nasbot.training.weights import load_weights, read_predictions, read_weights, save_weights
 from nasbot.trial import Failed, FailureCause, History, Scored, Trial
 from tests.training.test_loop import CLASSIFIER, MLP, friedman
 
-SHORT = FAST.changed(n_steps=40, n_checks=4)
+SHORT = FAST.changed(n_steps=40, n_validations=4)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_a_trial_is_scored_by_its_best_validation_loss(folder, tmp_path):
 
 def test_its_weights_are_the_best_ones(folder, tmp_path):
     outcome, _ = run(TrainingObjective(folder, SHORT, weights=tmp_path / "weights"))
-    assert names_in(tmp_path / "weights") == ["trial-3.safetensors"]
+    assert names_in(tmp_path / "weights") == ["trial-3.predictions.npy", "trial-3.safetensors"]
     network = build(MLP, input_shape=(7,), n_outputs=1, seed=99)
     load_weights(network, weights_path(tmp_path / "weights", 3))
     valid = Dataset.load(folder).valid
@@ -80,7 +80,7 @@ from nasbot.execution.evaluation import LiveTrial, evaluate
 from nasbot.training.objective import TrainingObjective
 from nasbot.training.recipes import FAST
 arch = Architecture.from_json({MLP.to_json()!r})
-objective = TrainingObjective({str(folder)!r}, FAST.changed(n_steps=40, n_checks=4))
+objective = TrainingObjective({str(folder)!r}, FAST.changed(n_steps=40, n_validations=4))
 print(evaluate(objective, LiveTrial(Job(3, Candidate(arch), 0), print)).value)"""
     output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert float(output.splitlines()[-1]) == here
@@ -102,7 +102,7 @@ def test_without_a_trial_it_is_a_plain_function(folder):
 @pytest.mark.parametrize(
     ("recipe", "cause", "message"),
     [
-        (PAPER.changed(n_steps=200, step_size=1e30), FailureCause.NAN, "training diverged: the loss of step"),
+        (PAPER.changed(n_steps=200, learning_rate=1e30), FailureCause.NAN, "training diverged: the loss of step"),
         (FAST.changed(max_parameters=10), FailureCause.REFUSED, "raise max_parameters of the recipe"),
     ],
 )
@@ -149,7 +149,7 @@ def test_only_what_may_still_be_the_best_is_kept(tmp_path):
     for name in [*names, *others]:
         (tmp_path / name).write_bytes(b"")
     # Values are stored to be maximised: 2 is the best, 3 runs, 5 is not known here yet.
-    keep_best(tmp_path, finished(-0.5, -0.4, -0.2, None, -0.3))
+    keep_best(tmp_path, finished(-0.5, -0.4, -0.2, None, -0.3), n=1)
     kept = {"trial-2.safetensors", "trial-3.safetensors", "trial-5.safetensors"}
     assert set(names_in(tmp_path)) == kept | {"notes.txt", "trial-x.safetensors", ".trial-3.safetensors.78"}
     keep_best(tmp_path / "nowhere", finished())
@@ -197,3 +197,58 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
 def test_recipes_are_part_of_what_an_objective_is(folder):
     assert TrainingObjective(folder, "fast") != TrainingObjective(folder, "paper")
     assert replace(TrainingObjective(folder), threads=2).threads == 2
+
+
+# -- candidates: params, fidelity, predictions -----------------------------------------------------------------------
+
+
+@dataclass
+class Given:
+    """A trial as objectives see it."""
+
+    number: int = 3
+    seed: int = 5
+    fidelity: float = 1.0
+    params: dict = field(default_factory=dict)
+
+    def report(self, step, value):
+        pass
+
+
+def test_params_and_fidelity_reach_the_training(folder):
+    objective = TrainingObjective(folder, SHORT.changed(patience=None))
+    plain = objective(MLP, {}, Given())
+    assert plain.details["steps"] == 40
+    assert objective(MLP, {}, Given(fidelity=0.25)).details["steps"] == 10
+    slow = objective(MLP, {"learning_rate": 1e-6}, Given())
+    assert slow.value > plain.value
+    assert objective(MLP, trial=Given(params={"learning_rate": 1e-6})).value == slow.value
+    wide = objective(MLP, {"preparation": "ple"}, Given())
+    assert wide.details["parameters"] > plain.details["parameters"]
+    with pytest.raises(OptionError, match="got 'colour'"):
+        objective(MLP, {"colour": "red"}, Given())
+
+
+def test_predictions_are_kept_in_peoples_units(folder, tmp_path):
+    scored = TrainingObjective(folder, SHORT, weights=tmp_path)(MLP, {"preparation": "quantile"}, Given())
+    data = Dataset.load(folder)
+    valid, test = read_predictions(predictions_path(tmp_path, 3), len(data.valid))
+    assert (valid.shape, test.shape) == ((len(data.valid), 1), (len(data.test), 1))
+    truth = data.preprocessing.restored(data.test.y)
+    assert np.mean((test[:, 0] - truth) ** 2) == pytest.approx(scored.details["metrics"]["test_mse"], rel=1e-4)
+    with pytest.raises(StorageError, match="not the predictions for 100,000 validation rows"):
+        read_predictions(predictions_path(tmp_path, 3), 100_000)
+    (tmp_path / "bad.npy").write_bytes(b"no")
+    with pytest.raises(StorageError, match="not an array"):
+        read_predictions(tmp_path / "bad.npy", 1)
+    with pytest.raises(FileError, match="cannot be read"):
+        read_predictions(tmp_path / "none.npy", 1)
+
+
+def test_the_best_n_are_kept(tmp_path):
+    for n in range(4):
+        (tmp_path / f"trial-{n}.safetensors").write_bytes(b"")
+        (tmp_path / f"trial-{n}.predictions.npy").write_bytes(b"")
+    keep_best(tmp_path, finished(-0.5, -0.4, -0.2, -0.3), n=2)
+    kept = ["trial-2.predictions.npy", "trial-2.safetensors", "trial-3.predictions.npy", "trial-3.safetensors"]
+    assert names_in(tmp_path) == kept

@@ -10,36 +10,36 @@ import pytest
 from nasbot.architecture import Architecture, Layer
 from nasbot.architecture.blocks import chain
 from nasbot.architecture.resources import resources
-from nasbot.errors import OptionError, RefusedError
+from nasbot.errors import CodecError, OptionError, RefusedError
 from nasbot.training.estimates import check_affordable, estimate
-from nasbot.training.loop import step_size
-from nasbot.training.recipes import FAST, PAPER, Settings, depth, recipe_of
+from nasbot.training.loop import learning_rate
+from nasbot.training.recipes import FAST, PAPER, Recipe, Settings, depth, recipe_of
 
 
 def test_the_papers_protocol():
     """Appendix C.2, and the sum that its step size presumes."""
     mlp, cnn = PAPER.settings((9,)), PAPER.settings((3, 32, 32))
-    assert (mlp.optimiser, mlp.step_size, mlp.schedule, mlp.sums) == ("sgd", 1e-5, "constant", True)
+    assert (mlp.optimiser, mlp.learning_rate, mlp.schedule, mlp.sum_loss) == ("sgd", 1e-5, "constant", True)
     assert (mlp.batch_size, mlp.n_steps, mlp.check_every, mlp.score) == (256, 20_000, 100, "loss")
-    assert (cnn.optimiser, cnn.step_size, cnn.sums) == ("sgd", 1e-2, False)
+    assert (cnn.optimiser, cnn.learning_rate, cnn.sum_loss) == ("sgd", 1e-2, False)
     assert (cnn.batch_size, cnn.n_steps, cnn.check_every, cnn.score) == (32, 60_000, 4_000, "error")
     for settings in (mlp, cnn):
         assert settings.patience is None
         assert settings.steps(10**6, 1e15) == settings.n_steps
-        assert settings.batches(10**6) == settings.batch_size
-    assert [step_size(mlp, s, 20_000, s / 20_000) for s in (0, 10, 19_999)] == [1e-5] * 3
-    reduced = [step_size(cnn, s, 60_000, s / 60_000) for s in (0, 20_999, 21_001, 59_999)]
+        assert settings.batch_size_for(10**6) == settings.batch_size
+    assert [learning_rate(mlp, s, 20_000, s / 20_000) for s in (0, 10, 19_999)] == [1e-5] * 3
+    reduced = [learning_rate(cnn, s, 60_000, s / 60_000) for s in (0, 20_999, 21_001, 59_999)]
     assert reduced == pytest.approx([1e-2, 1e-2, 1e-3, 1e-4])
 
 
 def test_the_fast_recipe_rises_and_falls():
-    settings = Settings(step_size=1.0, warm_up=0.1)
-    sizes = [step_size(settings, s, 100, s / 100) for s in range(100)]
+    settings = Settings(learning_rate=1.0, warm_up=0.1)
+    sizes = [learning_rate(settings, s, 100, s / 100) for s in range(100)]
     assert sizes[0] == pytest.approx(0.1)
     assert max(sizes) == pytest.approx(sizes[9], rel=0.01)
     assert all(a > b for a, b in pairwise(sizes[10:]))
     assert sizes[-1] < 0.001
-    assert step_size(settings, 50, 100, 1.5) == pytest.approx(0.0), "time ran out before the steps did"
+    assert learning_rate(settings, 50, 100, 1.5) == pytest.approx(0.0), "time ran out before the steps did"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_the_fast_recipe_rises_and_falls():
 )
 def test_batches_and_steps_follow_the_data_and_the_network(n_samples, flops, batch, steps):
     settings = FAST.vectors
-    assert settings.batches(n_samples) == batch
+    assert settings.batch_size_for(n_samples) == batch
     assert settings.steps(n_samples, flops) == steps
     assert settings.interval(steps) == steps // 15
 
@@ -67,7 +67,7 @@ def test_changes_are_checked_and_shown_in_the_name():
     assert changed.changed(batch_size=8).name == "fast+"
     assert changed != FAST
     assert json.loads(json.dumps(changed.to_dict()))["vectors"]["n_steps"] == 10
-    with pytest.raises(OptionError, match="recipe: unknown setting 'lr'; known: optimiser, step_size"):
+    with pytest.raises(OptionError, match="recipe: unknown setting 'lr'; known: optimiser, learning_rate"):
         FAST.changed(lr=1)
 
 
@@ -77,11 +77,11 @@ def test_changes_are_checked_and_shown_in_the_name():
         ({"optimiser": "adam"}, "optimiser: expected adamw or sgd, got 'adam'"),
         ({"schedule": "linear"}, "schedule: expected cosine or constant or steps"),
         ({"score": "f1"}, "score: expected loss or error"),
-        ({"step_size": 0}, "step_size: expected a number > 0, got '0'"),
+        ({"learning_rate": 0}, "learning_rate: expected a number > 0, got '0'"),
         ({"n_steps": -1}, "n_steps: expected a number > 0"),
         ({"batch_size": True}, "batch_size: expected a number > 0"),
         ({"momentum": 1.0}, "momentum: expected at least 0 and less than 1"),
-        ({"work": float("nan")}, "work: expected a number > 0"),
+        ({"max_flops": float("nan")}, "max_flops: expected a number > 0"),
     ],
 )
 def test_settings_that_cannot_be_meant(settings, message):
@@ -157,3 +157,46 @@ def test_what_is_within_the_limits_or_without_limits_passes():
     check_affordable(expected(), FAST.vectors)
     free = Settings(max_parameters=None, max_memory=None)
     check_affordable(expected(free), free)
+
+
+@pytest.mark.parametrize("recipe", [FAST, PAPER, FAST.changed(dropout=0.1, n_steps=7)])
+def test_a_recipe_comes_back_from_json(recipe):
+    assert Recipe.from_dict(json.loads(json.dumps(recipe.to_dict()))) == recipe
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"learning_rate": "fast"}, "recipe, vectors: expected learning_rate as float, got 'fast'"),
+        ({"n_steps": 1.5}, r"expected n_steps as int \| None, got 1.5"),
+        ({"sum_loss": 1}, "expected sum_loss as bool, got 1"),
+        ({"batch_size": True}, "expected batch_size as int, got True"),
+        ({"drops": [0.5, "x"]}, "expected drops as tuple"),
+        ({"momentum": 2}, "recipe, vectors: momentum: expected at least 0"),
+        ({"work": 1}, "recipe, vectors: expected an object with optimiser, learning_rate"),
+    ],
+)
+def test_json_of_recipes_is_read_strictly(change, message):
+    record = FAST.to_dict()
+    with pytest.raises(CodecError, match=message):
+        Recipe.from_dict({**record, "vectors": {**record["vectors"], **change}})
+    for other in (None, {**record, "name": 1}, {**record, "more": 1}):
+        with pytest.raises(CodecError, match="recipe: expected"):
+            Recipe.from_dict(other)
+
+
+def test_params_of_a_candidate_change_the_recipe():
+    assert FAST.with_params({}) is FAST
+    changed = FAST.with_params({"learning_rate": 1e-3, "schedule": "constant", "batch_size": 32})
+    assert (changed.vectors.learning_rate, changed.images.schedule, changed.vectors.batch_size) == (
+        1e-3,
+        "constant",
+        32,
+    )
+    with pytest.raises(OptionError, match=r"params: expected learning_rate, .*, got 'n_steps'"):
+        FAST.with_params({"n_steps": 3})
+
+
+def test_patience_is_a_share_of_the_steps():
+    assert [FAST.vectors.patient_validations(n) for n in (3000, 1119, 600, 300, 7)] == [5, 5, 5, 5, 2]
+    assert PAPER.vectors.patient_validations(100) == float("inf")

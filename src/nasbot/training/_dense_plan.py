@@ -121,7 +121,7 @@ class DensePlan:
         return on_cpu and not network.dropouts and all(type(part) in (Dense, DenseLayer) for part in parts)
 
     def __init__(self, network: Network, settings: Settings, batch_size: int) -> None:
-        self.network, self.sums, self.batch_size = network, settings.sums, batch_size
+        self.network, self.sums, self.batch_size = network, settings.sum_loss, batch_size
         self.groups, self.gradients = _flattened(network, settings)
         self.input = self.gradients[0][0].new_zeros(batch_size, network.input_shape[0])
         self._lay_out()

@@ -40,7 +40,7 @@ def estimate(
 ) -> Estimate:
     """What training ``arch`` on ``n_samples`` samples with these settings costs."""
     needs = resources(arch, input_shape, n_outputs)
-    batch = settings.batches(n_samples)
+    batch = settings.batch_size_for(n_samples)
     flops = float(PASSES * needs.flops * batch)
     steps = settings.steps(n_samples, flops)
     seconds = steps * (flops / FLOPS_PER_SECOND + SECONDS_PER_LAYER * len(arch.layers))

@@ -14,9 +14,9 @@ from nasbot.data.dataset import Dataset, Part
 from nasbot.data.splitting import split_rows
 from nasbot.errors import OptionError
 from nasbot.training.loop import train
-from nasbot.training.module import build
-from nasbot.training.objective import weights_path
-from nasbot.training.recipes import recipe_of
+from nasbot.training.module import Network, build
+from nasbot.training.objective import Params, trained_as, weights_path
+from nasbot.training.recipes import Recipe, recipe_of
 from nasbot.training.weights import load_weights
 
 FOR_STOPPING = 0.2
@@ -29,7 +29,8 @@ def fit(
     X: Any = None,
     y: Any = None,
     *,
-    recipe: str,
+    recipe: str | Recipe,
+    params: Params | None = None,
     seed: int,
     seconds: float | None,
 ) -> nn.Module:
@@ -37,11 +38,12 @@ def fit(
     if (X is None) != (y is None):
         raise OptionError("fit: expected inputs and target, or neither for the data of the search")
     chosen = data if X is None else _prepared(data, X, y, seed)
-    return train(arch, chosen, recipe_of(recipe), seed=seed, seconds=seconds).network
+    changed, prepared = trained_as(recipe_of(recipe), chosen, params or {})
+    return train(arch, prepared, changed, seed=seed, seconds=seconds).network
 
 
-def with_weights(arch: Architecture, data: Dataset, folder: Path, number: int) -> nn.Module:
-    """The network with the weights that trial ``number`` ended with."""
+def with_weights(arch: Architecture, data: Dataset, folder: Path, number: int) -> Network:
+    """The network with the weights that trial ``number`` ended with; ``data`` prepared as they were for it."""
     network = build(arch, input_shape=data.input_shape, n_outputs=data.n_outputs, seed=0)
     load_weights(network, weights_path(folder, number))
     return network.eval()

@@ -1,8 +1,8 @@
-"""Training a network: batches, steps, looks at the validation part, the best weights kept.
+"""Training a network: batches, steps, validations, the best weights kept.
 
 The whole data set is in memory. Each epoch draws one permutation; batches are taken from it without touching single
 samples; a batch that would be short at the end of an epoch is left for the next permutation. After every interval of
-the recipe the network is looked at on the validation part, and the weights of the best look are those it ends with.
+the recipe the network is validated, and the weights of the best validation are those it ends with.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from nasbot._rng import Role, derived_seed, stream
@@ -33,24 +33,24 @@ from nasbot.trial import Point
 TOO_HIGH = 1e9  # a loss from which nothing comes back in single precision
 # A permuted copy of the inputs serves a whole epoch of batches; beyond this many bytes each batch is gathered alone.
 MAX_EPOCH_COPY = 64_000_000
-CHUNK_NUMBERS = 2_000_000  # inputs that are looked at together, so that a look needs little memory
+CHUNK_NUMBERS = 2_000_000  # inputs that are validated together, so that a validation needs little memory
 MAX_CHUNK = 4096
 # The first part of a limited time in which the clock changes nothing: first steps are slow, and trainings that keep
 # well within their time must come out equal to the last bit, whatever the machine was doing.
 UNHURRIED = 0.1
-DROP = 0.1  # what a step of the "steps" schedule multiplies the step size by
+DROP = 0.1  # what a step of the "steps" schedule multiplies the learning rate by
 
 Report = Callable[[int, float], object]
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained network, with the weights of its best look at the validation part."""
+    """A trained network, with the weights of its best validation."""
 
     network: Network
     loss: float  # on the validation part: mean squared error of the standardised target, or negative log-likelihood
     score: float  # what the recipe compares: the loss, or the share of wrong classes
-    curve: tuple[Point, ...]  # the score at each look
+    curve: tuple[Point, ...]  # the score at each validation
     steps: int
     best_step: int
     seconds: float
@@ -67,17 +67,22 @@ def train(
     report: Report | None = None,
     seconds: float | None = None,
     device: str = "cpu",
+    steps_share: float = 1.0,
 ) -> Trained:
     """Train on ``data.train``, choosing by ``data.valid``. An architecture begins with the weights of ``seed``.
 
-    ``report(step, score)`` is called at each look. After ``seconds`` training ends with what it has; where that is
-    foreseeable the step size comes down in time. Equal seeds give equal weights on one machine, unless time ran out.
+    ``steps_share`` is the fidelity: a whole training, with its own schedule, of that share of the recipe's steps; more than 1 for finals.
+    ``report(step, score)`` is called at each validation. After ``seconds`` training ends with what it has; where that
+    is foreseeable the learning rate comes down in time. Equal seeds give equal weights on one machine, unless time ran
+    out.
 
     Raises RefusedError, before anything is built, where the recipe's limits are crossed, and DivergedError as soon as
     a loss is not a number.
     """
     settings = recipe_of(recipe).settings(data.input_shape)
     _check(data, seconds, device)
+    if not 0 < steps_share < math.inf:
+        raise OptionError(f"steps_share: expected a number > 0, got {steps_share!r}")
     arch = network if isinstance(network, Architecture) else network.arch
     expected = estimate(
         arch, settings, input_shape=data.input_shape, n_outputs=data.n_outputs, n_samples=len(data.train)
@@ -93,8 +98,9 @@ def train(
         )
     if network.classifies != data.is_classification:
         raise OptionError(f"network: its kind is {arch.kind}, the data ask for {data.kind}")
-    course = _Course(network, data, settings, expected.steps, seed=seed, device=device)
-    with _own_randomness(network, seed):
+    n_steps = max(1, round(steps_share * expected.steps))
+    course = _Course(network, data, settings, n_steps, seed=seed, device=device)
+    with _own_randomness(network, seed, settings.dropout), _dropping(network, settings.dropout):
         course.run(report, None if seconds is None else begun + seconds, begun)
     course.keep_best()
     metrics = {
@@ -133,7 +139,7 @@ def _check(data: Dataset, seconds: float | None, device: str) -> None:
 
 
 @dataclass(frozen=True)
-class Look:
+class Validation:
     """The validation part as it was after a step."""
 
     step: int
@@ -154,21 +160,21 @@ class _Course:
             network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # not in the stubs
         self.valid = _on(self.device, data.valid)
         self.batches = batches_of(
-            _on(self.device, data.train), settings.batches(len(data.train)), rng=stream(seed, 0, Role.BATCHES)
+            _on(self.device, data.train), settings.batch_size_for(len(data.train)), rng=stream(seed, 0, Role.BATCHES)
         )
         self.interval = settings.interval(n_steps)
         self.depth_factor = settings.depth_factor(network.arch)
-        self.take_step = stepper(network, settings, settings.batches(len(data.train)))
+        self.take_step = stepper(network, settings, settings.batch_size_for(len(data.train)))
         self.step = 0
         self.curve: list[Point] = []
-        self.best = Look(0, math.inf, math.inf)
+        self.best = Validation(0, math.inf, math.inf)
         self.best_state: dict[str, Tensor] = {}
         self.stopped = "steps"
 
     def run(self, report: Report | None, end: float | None, begun: float) -> None:
-        """Steps and looks until the steps, the patience or the time are used up."""
+        """Steps and validations until the steps, the patience or the time are used up."""
         self.network.train()
-        without_better = 0
+        without_better, patience = 0, self.settings.patient_validations(self.n_steps)
         for x, y in self.batches:
             progress = self.step / self.n_steps
             if end is not None:
@@ -178,43 +184,43 @@ class _Course:
             if not out_of_time:
                 self._take(x, y, progress)
             if out_of_time or self.step % self.interval == 0 or self.step == self.n_steps:
-                without_better = 0 if self._look(report) else without_better + 1
+                without_better = 0 if self._validate(report) else without_better + 1
                 if self.step == self.n_steps:
                     return
                 if out_of_time:
                     self.stopped = "time"
                     return
-                if self.settings.patience is not None and without_better >= self.settings.patience:
+                if without_better >= patience:
                     self.stopped = "patience"
                     return
 
     def _take(self, x: Tensor, y: Tensor, progress: float) -> None:
-        size = self.depth_factor * step_size(self.settings, self.step, self.n_steps, progress)
+        size = self.depth_factor * learning_rate(self.settings, self.step, self.n_steps, progress)
         loss = self.take_step(x, y, size)
         self.step += 1
         if not loss < TOO_HIGH:  # a NaN is not
             raise DivergedError(
-                f"training diverged: the loss of step {self.step} is {loss:.3g}; a smaller step_size may help"
+                f"training diverged: the loss of step {self.step} is {loss:.3g}; a smaller learning_rate may help"
             )
 
-    def _look(self, report: Report | None) -> bool:
+    def _validate(self, report: Report | None) -> bool:
         """Whether the validation part is predicted better than ever before."""
         if self.curve and self.curve[-1].step == self.step:
-            return True  # looked at already: time ran out just after
+            return True  # validated already: time ran out just after
         loss, error = losses(self.network, *self.valid)
         self.network.train()
         if not loss < TOO_HIGH:
             raise DivergedError(
                 f"training diverged: the validation loss after step {self.step} is {loss:.3g}; "
-                "a smaller step_size may help"
+                "a smaller learning_rate may help"
             )
-        look = Look(self.step, loss, error if self.settings.score == "error" and error is not None else loss)
-        self.curve.append(Point(self.step, look.score))
+        now = Validation(self.step, loss, error if self.settings.score == "error" and error is not None else loss)
+        self.curve.append(Point(self.step, now.score))
         if report is not None:
-            report(self.step, look.score)
-        if not look.score < self.best.score:
+            report(self.step, now.score)
+        if not now.score < self.best.score:
             return False
-        self.best = look
+        self.best = now
         self._remember()
         return True
 
@@ -237,9 +243,9 @@ class _Course:
         self.network.cpu().eval()
 
 
-def step_size(settings: Settings, step: int, n_steps: int, progress: float) -> float:
-    """The step size of a step, ``progress`` being how much of the training lies behind it."""
-    size = settings.step_size
+def learning_rate(settings: Settings, step: int, n_steps: int, progress: float) -> float:
+    """The learning rate of a step, ``progress`` being how much of the training lies behind it."""
+    size = settings.learning_rate
     if settings.schedule == "cosine":
         size *= 0.5 * (1.0 + math.cos(math.pi * min(progress, 1.0)))
     elif settings.schedule == "steps":
@@ -249,14 +255,31 @@ def step_size(settings: Settings, step: int, n_steps: int, progress: float) -> f
 
 
 @contextmanager
-def _own_randomness(network: Network, seed: int) -> Iterator[None]:
+def _own_randomness(network: Network, seed: int, dropout: float) -> Iterator[None]:
     """Dropout draws from torch's global state: lend it one of ours, and give back the old one afterwards."""
-    if not network.dropouts:
+    if not network.dropouts and not dropout:
         yield
         return
     with torch.random.fork_rng():
         torch.manual_seed(derived_seed(seed, 0, Role.OBJECTIVE))
         yield
+
+
+@contextmanager
+def _dropping(network: Network, share: float) -> Iterator[None]:
+    """While it trains, leave out a share of what each hidden layer emits."""
+
+    def drop(part: nn.Module, _: object, out: Tensor) -> Tensor | None:
+        return functional.dropout(out, share) if part.training else None
+
+    decisions = set(network.arch.decision_layers)
+    hidden = [part for u, part in network.layers.items() if int(u) not in decisions] if share else []
+    hooks = [part.register_forward_hook(drop) for part in hidden]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------
@@ -298,8 +321,9 @@ TakeStep = Callable[[Tensor, Tensor, float], float]
 
 
 def stepper(network: Network, settings: Settings, batch_size: int) -> TakeStep:
-    """take_step(x, y, step size): one step on one batch; returns the batch's mean loss before it."""
-    if DensePlan.serves(network):
+    """take_step(x, y, learning rate): one step on one batch; returns the batch's mean loss before it."""
+    is_plain = settings.loss == "squared" and not settings.dropout and not settings.label_smoothing
+    if is_plain and DensePlan.serves(network):
         return planned_stepper(network, settings, batch_size)
     return autograd_stepper(network, settings)
 
@@ -310,9 +334,9 @@ def planned_stepper(network: Network, settings: Settings, batch_size: int) -> Ta
     optimiser = optimiser_of(plan.groups, settings)
 
     @torch.no_grad()
-    def take_step(x: Tensor, y: Tensor, step_size: float) -> float:
+    def take_step(x: Tensor, y: Tensor, learning_rate: float) -> float:
         loss = plan.step(x, y)
-        optimiser.step(plan.gradients, step_size)
+        optimiser.step(plan.gradients, learning_rate)
         return loss
 
     return take_step
@@ -326,12 +350,12 @@ def autograd_stepper(network: Network, settings: Settings) -> TakeStep:
     sizes = [len(group.parameters) for group in groups]
     on_cpu = parameters[0].device.type == "cpu"
 
-    def take_step(x: Tensor, y: Tensor, step_size: float) -> float:
-        loss = loss_of(network(x), y, classifies=network.classifies)
-        gradients = torch.autograd.grad(loss * len(x) if settings.sums else loss, parameters)
+    def take_step(x: Tensor, y: Tensor, learning_rate: float) -> float:
+        loss = training_loss(network(x), y, settings, classifies=network.classifies)
+        gradients = torch.autograd.grad(loss * len(x) if settings.sum_loss else loss, parameters)
         with torch.no_grad():
-            optimiser.step(_by_group(gradients, parameters, sizes), step_size)
-        # Elsewhere than on the CPU, to ask for the number is to wait for it: there the looks notice a divergence.
+            optimiser.step(_by_group(gradients, parameters, sizes), learning_rate)
+        # Elsewhere than on the CPU, to ask for the number is to wait for it: there validations notice a divergence.
         return float(loss.detach()) if on_cpu else 0.0
 
     return take_step
@@ -350,12 +374,26 @@ def _by_group(gradients: tuple[Tensor, ...], parameters: list[Tensor], sizes: li
     return grouped
 
 
+def training_loss(out: Tensor, y: Tensor, settings: Settings, *, classifies: bool) -> Tensor:
+    """The mean loss that steps go down: ``loss_of``, unless the settings say otherwise."""
+    if classifies:
+        smooth = settings.label_smoothing
+        plain = loss_of(out, y, classifies=True)
+        return plain if not smooth else (1 - smooth) * plain - smooth * out.mean()
+    losses: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
+        "squared": functional.mse_loss,
+        "absolute": functional.l1_loss,
+        "huber": functional.huber_loss,
+    }
+    return losses[settings.loss](out, y)
+
+
 def loss_of(out: Tensor, y: Tensor, *, classifies: bool) -> Tensor:
     """Negative log-likelihood, or mean squared error over samples and outputs."""
     return functional.nll_loss(out, y) if classifies else functional.mse_loss(out, y)
 
 
-# -- looks -------------------------------------------------------------------------------------------------------------
+# -- validation --------------------------------------------------------------------------------------------------------
 
 
 def predictions(network: Network, X: Tensor) -> Tensor:
@@ -375,6 +413,13 @@ def losses(network: Network, X: Tensor, y: Tensor) -> tuple[float, float | None]
     loss = float(loss_of(out, y, classifies=network.classifies))
     error = int((out.argmax(dim=1) != y).sum()) / len(y) if network.classifies else None
     return loss, error
+
+
+def people_predictions(network: Network, data: Dataset, part: Part) -> np.ndarray:
+    """float32 (n, outputs): numbers in people's units, or log-probabilities of the classes."""
+    out = predictions(network, _tensor(part.X)).numpy() if len(part) else np.zeros((0, data.n_outputs))
+    restored = out if data.is_classification else data.preprocessing.restored(out).reshape(len(part), -1)
+    return np.asarray(restored, dtype=np.float32)
 
 
 def metrics_of(network: Network, data: Dataset, part: Part) -> dict[str, float]:

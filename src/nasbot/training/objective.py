@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
@@ -19,10 +19,16 @@ from nasbot.training.recipes import FAST, Recipe, recipe_of
 from nasbot.trial import History, Scored
 
 if TYPE_CHECKING:
+    from nasbot.data.dataset import Dataset
     from nasbot.training.loop import Trained
 
+Params: TypeAlias = "Mapping[str, float | int | str]"
+PREPARATION = "preparation"  # the one param that is the data's
 
-_WEIGHTS = re.compile(r"\.?trial-(\d+)\.safetensors(\.\d+)?")  # with a dot and a process's number: not finished
+
+_KEPT = 20
+# With a dot and a process's number: not finished.
+_FILES = re.compile(r"\.?trial-(\d+)\.(?:safetensors|predictions\.npy)(\.\d+)?")
 
 
 class Live(Protocol):
@@ -30,21 +36,27 @@ class Live(Protocol):
 
     number: int
     seed: int
+    fidelity: float
+    params: Params
 
     def report(self, step: int, value: float) -> None: ...
 
 
 @dataclass(frozen=True)
 class TrainingObjective:
-    """``objective(arch)``: train on the data of a folder (``Dataset.save``) and return the loss on its validation part.
+    """``objective(arch, params)``: train on the data of a folder (``Dataset.save``), return the validation loss.
 
     Mean squared error of the standardised target, or mean negative log-likelihood; the share of wrong classes where
     the recipe says so. To be minimised. Holds paths and plain values only, so any process can be handed one; all else
     is loaded where it is called.
 
-    ``weights`` is a folder for ``trial-N.safetensors``, None to keep none; ``keep_best`` tidies it. ``seconds`` ends a
-    training with what it has. ``threads`` is how many this process computes with: one each, and as many processes as
-    cores, is faster than the other way round.
+    ``params`` are the candidate's: those of ``recipes.PARAMS``, and ``preparation`` of the inputs. The trial's fidelity
+    is the share of the recipe's steps that it is trained for.
+
+    ``weights`` is a folder for ``trial-N.safetensors`` and, for ensembles, ``trial-N.predictions.npy``: validation
+    rows, then test rows, numbers in people's units or log-probabilities. None keeps none; ``keep_best`` tidies it.
+    ``seconds`` ends a training with what it has. ``threads`` is how many this process computes with: one each, and as
+    many processes as cores, is faster than the other way round.
     """
 
     # What every training needs, for executors that load it once for all: the first optimiser imports torch._dynamo.
@@ -64,26 +76,31 @@ class TrainingObjective:
         if type(self.threads) is not int or self.threads < 1:
             raise OptionError(f"threads: expected a whole number >= 1, got {self.threads!r}")
 
-    def __call__(self, arch: Architecture, trial: Live | None = None) -> Scored:
+    def __call__(self, arch: Architecture, params: Params | None = None, trial: Live | None = None) -> Scored:
         """Train; a divergence or a refusal is raised, and becomes a failed trial with its cause."""
         from nasbot.data.dataset import Dataset
-        from nasbot.training.loop import train
-        from nasbot.training.weights import save_weights
+        from nasbot.training.loop import people_predictions, train
+        from nasbot.training.weights import save_predictions, save_weights
 
-        data = Dataset.load(self.data_folder)
+        chosen = (params or {}) if params is not None or trial is None else trial.params
+        stored = Dataset.load(self.data_folder)
+        recipe, data = trained_as(recipe_of(self.recipe), stored, chosen)
         with _threads(self.threads):
             trained = train(
                 arch,
                 data,
-                self.recipe,
+                recipe,
                 seed=0 if trial is None else trial.seed,
                 report=None if trial is None else trial.report,
                 seconds=self.seconds,
                 device=self.device,
+                steps_share=1.0 if trial is None else trial.fidelity,
             )
             if self.weights is not None:
                 number = 0 if trial is None else trial.number
-                save_weights(trained.network, weights_path(self.weights, number), about={"data": data.fingerprint})
+                save_weights(trained.network, weights_path(self.weights, number), about={"data": stored.fingerprint})
+                valid, test = (people_predictions(trained.network, data, part) for part in (data.valid, data.test))
+                save_predictions(valid, test, predictions_path(self.weights, number))
         return Scored(trained.score, details_of(trained))
 
 
@@ -92,16 +109,26 @@ def weights_path(folder: str | Path, number: int) -> Path:
     return Path(folder) / f"trial-{number}.safetensors"
 
 
-def keep_best(folder: str | Path, history: History) -> None:
-    """Remove the weights of trials that are finished and not the best; those running may still be it."""
+def predictions_path(folder: str | Path, number: int) -> Path:
+    """Where the predictions of trial ``number`` are."""
+    return Path(folder) / f"trial-{number}.predictions.npy"
+
+
+def trained_as(recipe: Recipe, data: Dataset, params: Params) -> tuple[Recipe, Dataset]:
+    """The recipe and the data as a candidate's params change them; OptionError for params that neither knows."""
+    others = {name: value for name, value in params.items() if name != PREPARATION}
+    return recipe.with_params(others), data.prepared_as(str(params.get(PREPARATION, "standard")))
+
+
+def keep_best(folder: str | Path, history: History, n: int = _KEPT) -> None:
+    """Remove what was kept of trials that are finished and not among the best ``n`` of full fidelity."""
     place = Path(folder)
     if not place.is_dir():
         return
     wanted = {trial.number for trial in history.pending}
-    if history.best is not None:
-        wanted.add(history.best.number)
+    wanted |= {trial.number for trial in history.ranked[:n]}
     for path in place.iterdir():
-        name = _WEIGHTS.fullmatch(path.name)
+        name = _FILES.fullmatch(path.name)
         if name is not None and int(name[1]) < len(history) and int(name[1]) not in wanted:
             path.unlink(missing_ok=True)  # somebody else may be tidying, too
 

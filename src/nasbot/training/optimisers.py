@@ -1,4 +1,4 @@
-"""Steps on parameters, in one call to a fused kernel for each group that shares a step size.
+"""Steps on parameters, in one call to a fused kernel for each group that shares a learning rate.
 
 ``torch.optim`` has the same kernels; what it does around them in Python takes longer than a step of a small network.
 The tests compare every step with torch's own optimisers.
@@ -20,7 +20,7 @@ EPSILON = 1e-8
 
 @dataclass(frozen=True)
 class Group:
-    """Parameters that share a factor on the step size, and whether weight decay applies to them."""
+    """Parameters that share a factor on the learning rate, and whether weight decay applies to them."""
 
     parameters: list[Tensor]
     factor: float
@@ -50,7 +50,7 @@ class AdamW:
         self.count = count
         self.counts = [[count] * len(group.parameters) for group in groups]
 
-    def step(self, gradients: Sequence[list[Tensor]], step_size: float) -> None:
+    def step(self, gradients: Sequence[list[Tensor]], learning_rate: float) -> None:
         """Move the parameters of each group by its gradients."""
         self.count += 1
         for i, group in enumerate(self.groups):
@@ -61,7 +61,7 @@ class AdamW:
                 self.second[i],
                 [],
                 self.counts[i],
-                lr=step_size * group.factor,
+                lr=learning_rate * group.factor,
                 beta1=BETAS[0],
                 beta2=BETAS[1],
                 weight_decay=self.weight_decay if group.decays else 0.0,
@@ -79,7 +79,7 @@ class SGD:
         self.velocity = [[torch.zeros_like(p) for p in group.parameters] for group in groups]
         self.is_first = True
 
-    def step(self, gradients: Sequence[list[Tensor]], step_size: float) -> None:
+    def step(self, gradients: Sequence[list[Tensor]], learning_rate: float) -> None:
         """Move the parameters of each group by its gradients."""
         for i, group in enumerate(self.groups):
             torch._fused_sgd_(
@@ -88,7 +88,7 @@ class SGD:
                 self.velocity[i] if self.momentum else [],
                 weight_decay=self.weight_decay if group.decays else 0.0,
                 momentum=self.momentum,
-                lr=step_size * group.factor,
+                lr=learning_rate * group.factor,
                 dampening=0.0,
                 nesterov=False,
                 maximize=False,

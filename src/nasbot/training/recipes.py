@@ -6,17 +6,20 @@ A recipe has one set of settings for networks of vectors and one for networks of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, Role
-from nasbot.errors import OptionError
+from nasbot.errors import CodecError, OptionError
 
 OPTIMISERS = ("adamw", "sgd")
 SCHEDULES = ("cosine", "constant", "steps")
+LOSSES = ("squared", "absolute", "huber")
 SCORES = ("loss", "error")
+PARAMS = ("learning_rate", "weight_decay", "dropout", "batch_size", "schedule", "label_smoothing")  # of candidates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,30 +27,33 @@ class Settings:
     """One way to train. The comments say what each is; None switches it off."""
 
     optimiser: str = "adamw"  # or "sgd"
-    step_size: float = 2e-2
-    # adamw: the step size of a layer's weights is that of layers with this many inputs, times it over the layer's own
-    # number of inputs: a step then moves a layer's sums equally however wide the network is. None: the same for all.
+    learning_rate: float = 2e-2
+    # adamw: the learning rate of a layer's weights is that of layers with this many inputs, times it over the layer's
+    # own number of inputs: a step then moves a layer's sums equally however wide it is. None: the same for all.
     reference_width: int | None = 64
-    # The step size is also that of networks with this many layers one behind the other, and less for deeper ones in
+    # The learning rate is also that of networks with this many layers one behind the other, and less for deeper ones in
     # proportion: what a step changes at the output adds up over the layers. None: the same for all.
     reference_depth: int | None = 3
     momentum: float = 0.0  # sgd
     weight_decay: float = 1e-4  # adamw: taken off each weight directly; sgd: added to the gradient
-    schedule: str = "cosine"  # from the step size to 0; "constant"; "steps": a tenth of it after each of ``drops``
+    schedule: str = "cosine"  # from the learning rate to 0; "constant"; "steps": a tenth of it after each of ``drops``
     drops: tuple[float, ...] = ()  # as shares of all steps
-    warm_up: float = 0.08  # the share of steps in which the step size rises from 0
-    sums: bool = False  # over the samples of a batch, instead of the mean
+    warm_up: float = 0.08  # the share of steps in which the learning rate rises from 0
+    loss: str = "squared"  # of numbers in training: "squared", "absolute" or "huber"; validation is always squared
+    sum_loss: bool = False  # over the samples of a batch, instead of the mean
+    dropout: float = 0.0  # the share of each hidden layer's outputs that a training step leaves out
+    label_smoothing: float = 0.0  # the share of the truth that training spreads over all classes
     batch_size: int = 256  # fewer where there are few samples: at least ``min_batches`` to an epoch
     min_batches: int = 8
     n_steps: int | None = None  # None: by the four below
     epochs: float = 40.0
     min_steps: int = 300
     max_steps: int = 3000
-    work: float | None = 6e11  # floating-point operations in all; larger networks are trained for fewer steps
-    check_every: int | None = None  # steps between looks at the validation part; None: ``n_checks`` of them
-    n_checks: int = 15
-    patience: int | None = 5  # looks without a better one, after which training ends
-    score: str = "loss"  # what the looks compare and the objective returns; "error": the share of wrong classes
+    max_flops: float | None = 6e11  # of a whole training; larger networks are trained for fewer steps
+    check_every: int | None = None  # steps between validations; None: ``n_validations`` of them
+    n_validations: int = 15
+    patience: float | None = 1 / 3  # the share of all steps without a better validation, after which training ends
+    score: str = "loss"  # what validations compare and the objective returns; "error": the share of wrong classes
     # A network beyond one of these is refused before anything is built.
     max_parameters: float | None = 5e7
     max_memory: float | None = 4e9  # bytes: weights, gradients, moments and the activations of a batch
@@ -57,6 +63,7 @@ class Settings:
         for name, value, known in (
             ("optimiser", self.optimiser, OPTIMISERS),
             ("schedule", self.schedule, SCHEDULES),
+            ("loss", self.loss, LOSSES),
             ("score", self.score, SCORES),
         ):
             if value not in known:
@@ -65,16 +72,16 @@ class Settings:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not 0 < value < float("inf")):
                 raise OptionError(f"{name}: expected a number > 0, got {str(value)[:40]!r}")
-        for name in ("momentum", "weight_decay", "warm_up"):
+        for name in ("momentum", "weight_decay", "warm_up", "dropout", "label_smoothing"):
             if not 0 <= getattr(self, name) < 1:
                 raise OptionError(f"{name}: expected at least 0 and less than 1, got {getattr(self, name)}")
 
-    def batches(self, n_samples: int) -> int:
+    def batch_size_for(self, n_samples: int) -> int:
         """The size of a batch where there are this many samples to learn from."""
         return max(1, min(self.batch_size, max(n_samples // self.min_batches, min(n_samples, SMALLEST_BATCH))))
 
     def depth_factor(self, arch: Architecture) -> float:
-        """What the step size is multiplied by for this network."""
+        """What the learning rate is multiplied by for this network."""
         if self.reference_depth is None:
             return 1.0
         return min(1.0, self.reference_depth / max(1, depth(arch)))
@@ -83,15 +90,19 @@ class Settings:
         """How many steps are taken with this many samples to learn from."""
         if self.n_steps is not None:
             return self.n_steps
-        wished = self.epochs * n_samples / self.batches(n_samples)
+        wished = self.epochs * n_samples / self.batch_size_for(n_samples)
         n_steps = min(max(wished, self.min_steps), self.max_steps)
-        if self.work is not None and flops_per_step > 0:
-            n_steps = min(n_steps, max(self.work / flops_per_step, self.min_steps / 2))
+        if self.max_flops is not None and flops_per_step > 0:
+            n_steps = min(n_steps, max(self.max_flops / flops_per_step, self.min_steps / 2))
         return max(1, round(n_steps))
 
     def interval(self, n_steps: int) -> int:
-        """Steps between two looks at the validation part."""
-        return min(n_steps, self.check_every or max(1, n_steps // self.n_checks))
+        """Steps between two validations."""
+        return min(n_steps, self.check_every or max(1, n_steps // self.n_validations))
+
+    def patient_validations(self, n_steps: int) -> float:
+        """How many validations without a better one end a training."""
+        return math.inf if self.patience is None else max(1, round(self.patience * n_steps / self.interval(n_steps)))
 
 
 def depth(arch: Architecture) -> int:
@@ -106,7 +117,7 @@ def depth(arch: Architecture) -> int:
 
 SMALLEST_BATCH = 16
 _POSITIVE = (
-    "step_size",
+    "learning_rate",
     "reference_width",
     "reference_depth",
     "batch_size",
@@ -115,9 +126,9 @@ _POSITIVE = (
     "epochs",
     "min_steps",
     "max_steps",
-    "work",
+    "max_flops",
     "check_every",
-    "n_checks",
+    "n_validations",
     "patience",
     "max_parameters",
     "max_memory",
@@ -146,9 +157,48 @@ class Recipe:
         name = self.name if self.name.endswith("+") else f"{self.name}+"
         return Recipe(name, replace(self.vectors, **settings), replace(self.images, **settings))
 
+    def with_params(self, params: Mapping[str, float | int | str]) -> Recipe:
+        """The recipe with a candidate's params; OptionError for names other than those of ``PARAMS``."""
+        unknown = sorted(set(params) - set(PARAMS))
+        if unknown:
+            raise OptionError(f"params: expected {', '.join(PARAMS)}, got {unknown[0]!r}")
+        return self.changed(**params) if params else self
+
     def to_dict(self) -> dict[str, Json]:
         """As JSON: a study keeps it, so that a resume with another recipe is noticed."""
         return {"name": self.name, "vectors": asdict(self.vectors), "images": asdict(self.images)}
+
+    @classmethod
+    def from_dict(cls, record: object) -> Recipe:
+        """What ``to_dict`` wrote; raises CodecError, naming the place, for anything else."""
+        if not isinstance(record, Mapping) or set(record) != {"name", "vectors", "images"}:
+            raise CodecError(f"recipe: expected an object with name, vectors, images, got {repr(record)[:60]}")
+        if not isinstance(record["name"], str):
+            raise CodecError(f"recipe: expected a name, got {repr(record['name'])[:60]}")
+        return cls(record["name"], *(_settings(record[part], part) for part in ("vectors", "images")))
+
+
+def _settings(record: object, where: str) -> Settings:
+    known = {field.name: str(field.type) for field in fields(Settings)}
+    if not isinstance(record, Mapping) or set(record) != set(known):
+        raise CodecError(f"recipe, {where}: expected an object with {', '.join(known)}, got {repr(record)[:60]}")
+    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
+    for name, kinds in known.items():
+        if not any(_is_of(given[name], kind) for kind in kinds.split(" | ")):
+            raise CodecError(f"recipe, {where}: expected {name} as {kinds}, got {repr(given[name])[:60]}")
+    try:
+        return Settings(**given)
+    except OptionError as error:
+        raise CodecError(f"recipe, {where}: {error}") from None
+
+
+def _is_of(value: object, kind: str) -> bool:
+    if kind == "None":
+        return value is None
+    if kind.startswith("tuple"):
+        return isinstance(value, tuple) and all(_is_of(item, "float") for item in value)
+    expected = {"float": (int, float), "int": (int,), "str": (str,), "bool": (bool,)}[kind]
+    return isinstance(value, expected) and (kind == "bool" or not isinstance(value, bool))
 
 
 FAST = Recipe(
@@ -161,13 +211,13 @@ FAST = Recipe(
         epochs=15.0,
         min_steps=200,
         max_steps=1500,
-        work=2e12,
+        max_flops=2e12,
         weight_decay=5e-4,
     ),
 )
 
-# App. C.2. A step size of 1e-5 presumes a loss summed over the batch: with the mean nothing is learned in 20,000 steps
-# (docs/explanation/training.md). For CNNs the text has "reduced gradually"; where, and the momentum and the
+# App. C.2. A learning rate of 1e-5 presumes a loss summed over the batch: with the mean nothing is learned in 20,000
+# steps (docs/explanation/training.md). For CNNs the text has "reduced gradually"; where, and the momentum and the
 # weight decay, are those of the authors' release.
 _NO_LIMITS: Mapping[str, Any] = {
     "optimiser": "sgd",
@@ -176,16 +226,16 @@ _NO_LIMITS: Mapping[str, Any] = {
     "reference_depth": None,
     "min_batches": 1,
     "patience": None,
-    "work": None,
+    "max_flops": None,
     "max_parameters": None,
     "max_memory": 1.6e10,
 }
 PAPER = Recipe(
     "paper",
     Settings(
-        step_size=1e-5,
+        learning_rate=1e-5,
         schedule="constant",
-        sums=True,
+        sum_loss=True,
         batch_size=256,
         n_steps=20_000,
         check_every=100,
@@ -193,7 +243,7 @@ PAPER = Recipe(
         **_NO_LIMITS,
     ),
     Settings(
-        step_size=1e-2,
+        learning_rate=1e-2,
         momentum=0.9,
         schedule="steps",
         drops=(0.35, 0.93),

@@ -1,10 +1,12 @@
-"""Weights on disk: safetensors files that are whole or not there. Reading one never runs code."""
+"""Weights and predictions on disk: files that are whole or not there. Reading one never runs code."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
@@ -20,14 +22,37 @@ def save_weights(network: Network, path: str | Path, *, about: Mapping[str, str]
 
     The file appears whole: a process that is killed meanwhile leaves the old one, or none.
     """
-    place = Path(path)
     state = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in network.state_dict().items()}
     header = {"kind": network.arch.kind, "fingerprint": network.arch.fingerprint, **(about or {})}
+    _write(Path(path), save(state, metadata=header), "weights")
+
+
+def save_predictions(valid: np.ndarray, test: np.ndarray, path: str | Path) -> None:
+    """Write the predictions for the validation rows and, behind them, for the test rows as one float32 array."""
+    content = io.BytesIO()
+    np.save(content, np.concatenate([valid, test]).astype(np.float32), allow_pickle=False)
+    _write(Path(path), content.getvalue(), "predictions")
+
+
+def read_predictions(path: str | Path, n_valid: int) -> tuple[np.ndarray, np.ndarray]:
+    """What ``save_predictions`` wrote: for the validation rows, of which there are ``n_valid``, and the test rows."""
+    try:
+        stored = np.load(path, allow_pickle=False)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, EOFError) as error:
+        raise StorageError(f"{path}: not an array: {str(error)[:120]}") from None
+    if not isinstance(stored, np.ndarray) or stored.dtype != np.float32 or stored.ndim != 2 or len(stored) < n_valid:
+        raise StorageError(f"{path}: not the predictions for {n_valid:,} validation rows and the test rows")
+    return stored[:n_valid], stored[n_valid:]
+
+
+def _write(place: Path, content: bytes, what: str) -> None:
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(place, save(state, metadata=header), sync=True)
+        write_whole(place, content, sync=True)
     except OSError as error:
-        raise FileError(f"{place}: the weights cannot be written: {error.strerror or error}") from None
+        raise FileError(f"{place}: the {what} cannot be written: {error.strerror or error}") from None
 
 
 def load_weights(network: Network, path: str | Path) -> None:
