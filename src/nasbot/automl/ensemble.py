@@ -1,0 +1,111 @@
+"""Which networks to average: greedy selection with replacement from their predictions for the validation rows.
+
+A choice among many on few rows is partly luck. So how long to go on choosing is decided on rows that the selection did
+not see, each half of them once; and where there are few rows at all the best three are averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nasbot.errors import DataError
+
+START = 3  # members that the selection begins with: the best
+MAX_ROUNDS = 25
+MAX_MEMBERS = 8  # different ones
+MIN_ROWS = 500  # below this nothing is chosen
+SMALLEST = 1e-12  # a probability of the truth from which a logarithm is taken
+
+Loss = Callable[[np.ndarray], np.ndarray]  # of what is averaged; see ``_rows_and_loss``
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Members by their place among the predictions, and their weights, which add up to 1."""
+
+    members: tuple[int, ...]
+    weights: tuple[float, ...]
+    loss: float  # expected: on validation rows that did not choose, or on all where there are few
+    single_loss: float  # of the best single network, on all validation rows
+
+
+def select(predictions: np.ndarray, truth: np.ndarray, *, scales: Sequence[float] | None = None) -> Selection:
+    """Choose an ensemble by the validation rows. Deterministic; among equals the earlier network wins.
+
+    Args:
+        predictions: (networks, n, outputs) numbers, or log-probabilities of classes.
+        truth: (n, outputs) numbers, judged by mean squared error, or (n,) classes as whole numbers, by log-loss.
+        scales: what to divide the errors of each output by; with those of the target the loss is a trial's.
+
+    Returns:
+        Members, weights and losses. On the validation rows it is never worse than the best single network.
+
+    Raises:
+        DataError: where the shapes do not fit, or a prediction is not a number.
+    """
+    given, loss = _rows_and_loss(np.asarray(predictions), np.asarray(truth), scales)
+    single = float(loss(given).min())
+    path = _greedy(given, loss)
+    if given.shape[1] < MIN_ROWS:
+        return _selection(path[0], float(loss(given[path[0]].mean(axis=0))), single)
+    even, odd = given[:, ::2], given[:, 1::2]
+    checks = [
+        [float(loss(unseen[chosen].mean(axis=0))) for chosen in _greedy(seen, loss)]
+        for seen, unseen in ((even, odd), (odd, even))
+    ]
+    n_rounds = min(len(path), *map(len, checks))
+    expected = np.mean([check[:n_rounds] for check in checks], axis=0)
+    best = int(np.argmin(expected))
+    return _selection(path[best], float(expected[best]), single)
+
+
+def _greedy(given: np.ndarray, loss: Loss) -> list[list[int]]:
+    """The choice after each round: the best few, or the best alone where those are worse; then who helps most."""
+    singles = loss(given)
+    order = np.argsort(singles, kind="stable")
+    chosen = [int(i) for i in order[:START]]
+    reached = float(loss(given[chosen].mean(axis=0)))
+    if reached >= singles[order[0]]:
+        chosen, reached = chosen[:1], float(singles[order[0]])
+    path = [chosen]
+    total = given[chosen].sum(axis=0)
+    for n in range(len(chosen) + 1, MAX_ROUNDS + 1):
+        members = sorted(set(chosen))
+        offered = np.arange(len(given)) if len(members) < MAX_MEMBERS else np.array(members)
+        losses = np.array([float(loss((total + given[i]) / n)) for i in offered])
+        if losses.min() >= reached:
+            break
+        taken = int(offered[np.argmin(losses)])
+        chosen, reached = [*chosen, taken], float(losses.min())
+        total += given[taken]
+        path.append(chosen)
+    return path
+
+
+def _rows_and_loss(
+    predictions: np.ndarray, truth: np.ndarray, scales: Sequence[float] | None
+) -> tuple[np.ndarray, Loss]:
+    """What is averaged: errors (networks, n, outputs), or probabilities of the truth (networks, n); and its loss."""
+    n = len(truth)
+    if predictions.ndim != 3 or not len(predictions) or predictions.shape[1] != n or not n:
+        raise DataError(f"predictions: expected (networks, {n}, outputs), got {predictions.shape}")
+    is_class = truth.ndim == 1 and truth.dtype.kind in "iu"
+    if np.isnan(predictions).any() or not (is_class or np.isfinite(predictions).all()):  # a probability may be 0
+        raise DataError("predictions: some are not finite numbers; leave out the networks that they come from")
+    if is_class:
+        of_truth = np.take_along_axis(predictions.astype(np.float64), truth[None, :, None], axis=2)[:, :, 0]
+        return np.exp(of_truth), lambda p: -np.log(np.maximum(p, SMALLEST)).mean(axis=-1)
+    if truth.shape != predictions.shape[1:]:
+        raise DataError(f"truth: expected {predictions.shape[1:]} numbers or ({n},) classes, got {truth.shape}")
+    errors = (predictions.astype(np.float64) - truth) / (1.0 if scales is None else np.asarray(scales))
+    return errors, lambda e: np.square(e).mean(axis=(-2, -1))
+
+
+def _selection(chosen: Sequence[int], loss: float, single: float) -> Selection:
+    members, counts = np.unique(chosen, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    weights = tuple(float(counts[i]) / len(chosen) for i in order)
+    return Selection(tuple(int(members[i]) for i in order), weights, loss, single)
