@@ -1,5 +1,6 @@
 """The rules of a layer graph against themselves said plainly, and the quick hash against the fingerprint."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -115,12 +116,8 @@ def test_a_network_is_built_exactly_where_the_rules_hold(kind):
         layers, edges = spoilt(network(kind, rng, 4, 16), rng)
         expected = is_valid(vocabulary, layers, edges)
         verdicts[expected] += 1
-        try:
+        with nullcontext() if expected else pytest.raises(InvalidArchitectureError):
             Architecture(vocabulary, layers, edges)
-        except InvalidArchitectureError as error:
-            assert not expected, (layers, edges, error)
-        else:
-            assert expected, (layers, edges)
     assert min(verdicts.values()) > 100, verdicts
 
 
