@@ -120,10 +120,10 @@ class ResidualDense(Operation):
 
     def resources(self, label: Label, entering: Shape, units: int, stride: int) -> LayerResources:
         channels = entering[0]
-        projection = channels * units if channels != units else 0
-        weights = channels * units + units * units + projection
-        kept = 2 * channels + (4 + bool(projection)) * units
-        return LayerResources((units,), 2 * channels + weights + 2 * units, 2 * weights, kept * BYTES_PER_NUMBER)
+        n_maps = 2 + (channels != units)
+        weights = (n_maps - 1) * channels * units + units * units
+        kept = 2 * channels + (n_maps + 2) * units
+        return LayerResources((units,), 2 * channels + weights + n_maps * units, 2 * weights, kept * BYTES_PER_NUMBER)
 
 
 class Module(Operation):
