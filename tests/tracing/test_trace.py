@@ -325,7 +325,7 @@ def test_a_residual_dense_block_is_one_layer(width):
     layers = {"stem": nn.Linear(4, 8), "norm": nn.LayerNorm(8), "a": nn.Linear(8, width), "b": nn.Linear(width, width)}
     model = Model(forward, **layers, short=nn.Linear(8, width), head=nn.Linear(width, 1))
     assert nasbot.trace(model) == mlp(("tanh", 8), ("res-dense", width), kind="mlp-reg+")
-    with pytest.raises(TraceError, match="add 'add' adds|average of heads"):
+    with pytest.raises(TraceError, match=r"add 'add' adds|average of heads"):
         nasbot.trace(model, kind="mlp-reg")
 
 

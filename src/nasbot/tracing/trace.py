@@ -24,8 +24,7 @@ from typing import Any
 import torch
 from torch import fx, nn
 
-from nasbot.architecture import BUILT_IN, CNN, Architecture, Label, Layer, Vocabulary, vocabulary_of
-from nasbot.architecture.vocabularies import MLP_REG_PLUS
+from nasbot.architecture import BUILT_IN, CNN, MLP_REG_PLUS, Architecture, Label, Layer, Vocabulary, vocabulary_of
 from nasbot.errors import InvalidArchitectureError, OptionError, TraceError
 from nasbot.tracing._drafts import (
     ADAPTIVE_POOLS,
@@ -73,7 +72,7 @@ def trace(
 
     ``kind`` is a built-in one; by default a model with 2D convolutions is a cnn and another one an mlp-class if it ends
     in a softmax or a sigmoid, else an mlp-reg, or mlp-class+ or mlp-reg+ where only those have its layers. Images are
-    averaged before a dense layer in our networks, so flattened ones are taken as averaged, and padding is not looked at.
+    averaged before a dense layer in our networks, so flattened ones are taken as averaged; padding is not looked at.
 
     ``approximate=True`` lets the nearest label stand for kernels of other sizes, for groups and dilation, for residual
     blocks that have not exactly two convolutions, and for other activations of an MLP; pools of stride 1 are left out.
