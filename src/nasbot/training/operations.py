@@ -216,7 +216,7 @@ class ResidualDenseLayer(Part):
         self.projection = Dense(entering, units) if entering != units else None
 
     def forward(self, x: Tensor) -> Tensor:
-        branch = self.second(self.activation.apply(self.first(self.norm(x))))
+        branch: Tensor = self.second(self.activation.apply(self.first(self.norm(x))))
         return branch + (x if self.projection is None else self.projection(x))
 
     def set_weights(self, label: Label, entering: Emission, rng: np.random.Generator) -> None:
