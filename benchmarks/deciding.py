@@ -19,7 +19,7 @@ from nasbot.architecture import Architecture, SearchSpace
 from nasbot.searchers import NASBOT, Proposal
 from nasbot.synthetic import SYNTHETIC
 from nasbot.testing.networks import random_architecture
-from nasbot.trial import History, Scored, Trial
+from nasbot.trial import History, Scored
 
 SIZES = (20, 50, 150, 500)
 FUNCTIONS = {"mlp-reg": "f2", "cnn": "f1"}

@@ -65,7 +65,7 @@ def do(protocol: Protocol, run: Run, places: Places) -> Mapping[str, Any]:
     path = places.draft("studies", protocol.digest, f"{name}.sqlite")
     context = {"data": data.fingerprint, "recipe": protocol.settings["recipe"]}
     with Study.open(path, searcher, seed=run["seed"], direction="minimise", context=context) as study:
-        executor = LocalExecutor(protocol.settings["workers"], threads=1, preload=("torch", "torch._dynamo"))
+        executor = LocalExecutor(protocol.settings["workers"], threads=1, preload=("torch",))
         try:
             warm_up(searcher, objective, executor)
             budget = Budget(seconds=protocol.settings["seconds"], trials=protocol.settings.get("trials"))

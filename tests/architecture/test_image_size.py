@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nasbot.architecture import Architecture, Layer
-from nasbot.architecture.image_size import downsampling, image_sizes
+from nasbot.architecture.image_size import image_sizes
 from nasbot.errors import InvalidArchitectureError
 from nasbot.testing.strategies import architectures
 
@@ -22,7 +22,7 @@ def chain(*layers: Layer) -> Architecture:
 
 def test_strides_and_pools_shrink_and_vectors_have_no_size() -> None:
     arch = chain(IP, conv(2), conv(), POOL, Layer("res5", 8, 2), Layer("fc", 16), SOFTMAX, OP)
-    assert downsampling(arch) == (1, 2, 2, 4, 8, None, None, None)
+    assert arch.downsampling == (1, 2, 2, 4, 8, None, None, None)
     assert image_sizes(arch, 33) == (33, 17, 17, 9, 5, None, None, None)
     assert image_sizes(arch, 1) == (1, 1, 1, 1, 1, None, None, None)
 
@@ -65,10 +65,10 @@ def test_layers_that_take_vectors_take_images_of_any_size(merging: Layer) -> Non
     layers = [IP, conv(), conv(2), merging, OP]
     if merging.label == "fc":
         layers, edges = [*layers[:4], SOFTMAX, OP], [*edges, (4, 5)]
-    assert downsampling(Architecture("cnn", layers, edges))[:3] == (1, 1, 2)
+    assert Architecture("cnn", layers, edges).downsampling[:3] == (1, 1, 2)
 
 
 def test_equal_shrinking_by_different_means_fits() -> None:
     layers = [IP, conv(), POOL, conv(2), conv(), SOFTMAX, OP]
     edges = [(0, 1), (1, 2), (1, 3), (2, 4), (3, 4), (4, 5), (5, 6)]
-    assert downsampling(Architecture("cnn", layers, edges))[4] == 2
+    assert Architecture("cnn", layers, edges).downsampling[4] == 2

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from nasbot.architecture import Architecture, Layer, chain, initial_pool
-from nasbot.architecture.image_size import downsampling
 from nasbot.evolution import MODIFIERS, Rejected
 from nasbot.evolution.structure import MAX_PATHS
 from tests.evolution.vocabularies import cell, images
@@ -166,7 +165,7 @@ def test_skip_to_a_smaller_image_goes_through_average_pools():
     new = edit.arch
     assert [layer.label for layer in new.layers[5:7]] == ["avg-pool", "avg-pool"]
     assert new.parents[5:8] == ((1,), (5,), (4, 6))
-    sizes = downsampling(new)
+    sizes = new.downsampling
     assert sizes[4] == sizes[6] == 4
     assert SKIP.edit_at(arch, (1, 3)).description == "skip 1 -> 3 through avg-pool"
     assert SKIP.edit_at(arch, (3, 6)).description == "skip 3 -> 6"  # fc takes images of any size

@@ -23,7 +23,7 @@ from nasbot.testing.networks import random_architecture
 from nasbot.training.module import build
 from tests.tracing.models import narrow
 
-SHAPES = {"mlp-reg": (7,), "mlp-class": (7,), "cnn": (3, 17, 13)}
+SHAPES = {"mlp-reg": (7,), "mlp-class": (7,), "cnn": (3, 17, 13), "mlp-reg+": (7,), "mlp-class+": (7,)}
 SMALL = Architecture("mlp-reg", [Layer("ip"), Layer("tanh", 8), Layer("linear"), Layer("op")], [(0, 1), (1, 2), (2, 3)])
 
 
@@ -57,7 +57,7 @@ def outputs(network, x):
 @pytest.mark.parametrize("kind", SHAPES)
 @pytest.mark.parametrize("to", ["code", "onnx"])
 def test_exports_agree_on_random_networks(kind, to, tmp_path):
-    """17 networks of each kind in each form: 102 in all. The inputs are others than those of the export's own check."""
+    """17 networks of each kind in each form: 170 in all. The inputs are others than those of the export's own check."""
     for seed in range(17):
         network = random_network(kind, seed)
         x = np.random.default_rng(100 + seed).standard_normal((5, *SHAPES[kind])).astype(np.float32)
@@ -309,7 +309,7 @@ def test_a_folder_that_is_not_there_is_said(tmp_path):
 
 @pytest.mark.parametrize("ending", [".py", ".onnx", ".safetensors"])
 def test_a_file_that_does_not_agree_is_not_kept(ending, tmp_path, monkeypatch):
-    wrong = dict(READERS) | {ending: lambda path, x: READERS[ending](path, x) + 1e-3}
+    wrong = dict(READERS) | {ending: lambda *given: READERS[ending](*given) + 1e-3}
     monkeypatch.setattr(exporting, "READERS", wrong)
     with pytest.raises(ExportError, match=r"differ from the network's by 0\.001"):
         export(small(), tmp_path / f"net{ending}")

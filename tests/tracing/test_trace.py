@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 import nasbot
 from nasbot import Architecture, Layer, OptionError, TraceError, VocabularyError
+from nasbot.architecture import BUILT_IN
 from nasbot.architecture.blocks import chain
 from nasbot.testing.networks import random_architecture
 from nasbot.training.module import build
@@ -295,9 +296,50 @@ def test_kernels_and_groups_are_approximated(layer, label):
 
 def test_other_activations_of_an_mlp_are_approximated():
     model = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 1))
-    with pytest.raises(TraceError, match=r"GELU '1' is no activation of an MLP.*approximate=True"):
+    with pytest.raises(TraceError, match=r"GELU '1' is no activation of mlp-reg, which has relu.*approximate=True"):
+        nasbot.trace(model, kind="mlp-reg")
+    assert nasbot.trace(model, kind="mlp-reg", approximate=True) == mlp(("relu", 8))
+
+
+# -- what only the extended vocabularies have --------------------------------------------------------------------------
+
+
+def test_smooth_rectifiers_are_labels_of_the_extended_vocabularies():
+    model = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 9), nn.SiLU(), nn.Linear(9, 7), nn.Mish())
+    expected = mlp(("gelu", 8), ("silu", 9), ("mish", 7), kind="mlp-reg+")
+    assert nasbot.trace(nn.Sequential(*model, nn.Linear(7, 1))) == expected
+
+
+def test_a_layer_norm_is_a_layer_behind_an_activation_and_folded_before_one():
+    parts = [nn.Linear(4, 8), nn.LayerNorm(8), nn.ReLU(), nn.LayerNorm(8), nn.Linear(8, 3), nn.Softmax(dim=1)]
+    assert nasbot.trace(nn.Sequential(*parts)) == mlp(("relu", 8), ("layer-norm",), kind="mlp-class+")
+    assert nasbot.trace(nn.Sequential(*parts), kind="mlp-class") == mlp(("relu", 8), kind="mlp-class")
+
+
+@pytest.mark.parametrize("width", [8, 6])
+def test_a_residual_dense_block_is_one_layer(width):
+    def forward(m, x):
+        h = torch.tanh(m.stem(x))
+        return m.head((h if width == 8 else m.short(h)) + m.b(F.relu(m.a(m.norm(h)))))
+
+    layers = {"stem": nn.Linear(4, 8), "norm": nn.LayerNorm(8), "a": nn.Linear(8, width), "b": nn.Linear(width, width)}
+    model = Model(forward, **layers, short=nn.Linear(8, width), head=nn.Linear(width, 1))
+    assert nasbot.trace(model) == mlp(("tanh", 8), ("res-dense", width), kind="mlp-reg+")
+    with pytest.raises(TraceError, match=r"add 'add' adds|average of heads"):
+        nasbot.trace(model, kind="mlp-reg")
+
+
+@pytest.mark.parametrize(
+    ("inside", "message"),
+    [
+        (lambda m, x: m.b(torch.tanh(m.a(m.norm(x)))) + x, "a res-dense layer has relu inside"),
+        (lambda m, x: m.b(torch.relu(m.norm(x))) + x, "may only follow a Linear layer"),
+    ],
+)
+def test_other_residual_blocks_are_refused(inside, message):
+    model = Model(lambda m, x: m.b(inside(m, x)), a=nn.Linear(4, 4), b=nn.Linear(4, 4), norm=nn.LayerNorm(4))
+    with pytest.raises(TraceError, match=message):
         nasbot.trace(model)
-    assert nasbot.trace(model, approximate=True) == mlp(("relu", 8))
 
 
 # -- what cannot be expressed, by name ---------------------------------------------------------------------------------
@@ -374,14 +416,14 @@ def test_a_model_is_traced_as_it_evaluates():
     assert model.training
 
 
-@pytest.mark.parametrize("kind", ["cnn", "mlp-reg", "mlp-class"])
+@pytest.mark.parametrize("kind", BUILT_IN)
 def test_what_we_build_comes_back(kind):
     shape = (3, 16, 16) if kind == "cnn" else (7,)
     for seed in range(25):
         rng = np.random.default_rng(seed)
         arch = narrow(random_architecture(kind, rng=rng, n_layers=int(rng.integers(4, 30))))
         network = build(arch, input_shape=shape, n_outputs=3, seed=seed)
-        assert nasbot.trace(network) == arch, f"{kind} {seed}"
+        assert nasbot.trace(network, kind=kind) == arch, f"{kind} {seed}"
 
 
 def test_a_model_that_does_not_run_on_the_example_is_refused_and_left_as_it_was():

@@ -17,6 +17,9 @@ TORCH = {
     "elu": functional.elu,
     "logistic": torch.sigmoid,
     "tanh": torch.tanh,
+    "gelu": functional.gelu,
+    "silu": functional.silu,
+    "mish": functional.mish,
 }
 
 

@@ -4,18 +4,29 @@ from nasbot.architecture.blocks import blocked_cnn, blocked_mlp, chain, residual
 from nasbot.architecture.graph import Architecture, Edge, Layer
 from nasbot.architecture.labels import Label, Role, Signal, Vocabulary
 from nasbot.architecture.masses import MassRules, layer_masses
+from nasbot.architecture.operations import LayerResources
 from nasbot.architecture.paths import PathEnd, PathKind, PathLengths, path_lengths
 from nasbot.architecture.penalties import LabelPenalties
-from nasbot.architecture.pools import initial_pool
-from nasbot.architecture.resources import LayerResources, Resources, resources
+from nasbot.architecture.pools import initial_pool, plain_mlp
+from nasbot.architecture.resources import Resources, resources
 from nasbot.architecture.space import SearchSpace
-from nasbot.architecture.vocabularies import BUILT_IN, CNN, MLP_CLASS, MLP_REG, vocabulary_of
+from nasbot.architecture.vocabularies import (
+    BUILT_IN,
+    CNN,
+    MLP_CLASS,
+    MLP_CLASS_PLUS,
+    MLP_REG,
+    MLP_REG_PLUS,
+    vocabulary_of,
+)
 
 __all__ = [
     "BUILT_IN",
     "CNN",
     "MLP_CLASS",
+    "MLP_CLASS_PLUS",
     "MLP_REG",
+    "MLP_REG_PLUS",
     "Architecture",
     "Edge",
     "Label",
@@ -37,6 +48,7 @@ __all__ = [
     "initial_pool",
     "layer_masses",
     "path_lengths",
+    "plain_mlp",
     "residual_cnn",
     "resources",
     "vgg_like",

@@ -9,27 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nasbot.architecture.labels import Signal
-
 if TYPE_CHECKING:
     from nasbot.architecture.graph import Architecture
 
 
-def downsampling(arch: Architecture) -> tuple[int | None, ...]:
-    """For each layer the factor by which the image leaving it is smaller than the input; None where it is a vector."""
-    factors: list[int | None] = []
-    for u, layer in enumerate(arch.layers):
-        label = arch.vocabulary.by_name[layer.label]
-        if label.emits is not Signal.IMAGE:
-            factors.append(None)
-            continue
-        parents = arch.parents[u]
-        # An invalid network may still be asked about: the first parent stands for all, the check names the others.
-        entering = (factors[parents[0]] or 1) if parents else 1
-        factors.append(entering * (layer.stride or label.shrinks))
-    return tuple(factors)
-
-
 def image_sizes(arch: Architecture, input_size: int) -> tuple[int | None, ...]:
     """For each layer the side of the image leaving it when images of side ``input_size`` come in."""
-    return tuple(None if factor is None else -(-input_size // factor) for factor in downsampling(arch))
+    return tuple(None if factor is None else -(-input_size // factor) for factor in arch.downsampling)

@@ -8,11 +8,12 @@ for instance, without touching this package: everything else reads these tables 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from nasbot.architecture.operations import OPERATIONS, implied_operation
 from nasbot.architecture.penalties import LabelPenalties
 from nasbot.errors import Violation, VocabularyError
 
@@ -42,7 +43,7 @@ class Signal(StrEnum):
     ANY = "any"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Label:
     """One type of layer: what it takes and how it counts. Nothing in the package looks at the name for meaning."""
 
@@ -67,6 +68,8 @@ class Label:
     pooling: str = ""  # max or average, over windows as wide as the label shrinks
     batch_norm: bool | None = None  # between weights and activation; None: where there is a kernel_size
     dropout: float = 0.0  # the share of channels left out at each training step
+    module: str = ""  # the import path of an nn.Module of one's own, "my_layers:Gated": imported where it is built
+    operation: str = ""  # what a layer of it is, by its name in nasbot.architecture.operations; "": as the fields imply
 
     def __post_init__(self) -> None:
         if not self.name or len(self.name) > MAX_NAME_LENGTH or not self.name.isprintable():
@@ -89,11 +92,23 @@ class Label:
             value = getattr(self, field)
             if value is not None and not 0 <= value < float("inf"):
                 raise VocabularyError(f"label {self.name}: {field} must be a finite number >= 0, got {value}")
+        object.__setattr__(self, "operation", self.operation or implied_operation(self))
+        if self.operation not in OPERATIONS:
+            known = ", ".join(OPERATIONS)
+            raise VocabularyError(f"label {self.name}: unknown operation {self.operation!r}; known: {known}")
+        OPERATIONS[self.operation].check(self)
+
+    def __repr__(self) -> str:
+        """The last two fields only where they say something: studies keep a digest of this from before they were."""
+        shown = [f.name for f in fields(self)[:-2]]
+        shown += ["module"] * bool(self.module) + ["operation"] * (self.operation != implied_operation(self))
+        return f"Label({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     @property
     def normalises(self) -> bool:
         """Whether batch normalisation stands behind its weights."""
-        return self.kernel_size is not None if self.batch_norm is None else self.batch_norm
+        by_default = self.kernel_size is not None
+        return self.role is Role.PROCESSING and (by_default if self.batch_norm is None else self.batch_norm)
 
     @property
     def refuses_images(self) -> bool:

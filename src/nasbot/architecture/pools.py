@@ -12,10 +12,11 @@ sigmoid occurs exactly once, and the pool is the same in every process. Units ar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
-from nasbot.architecture.blocks import alternating_labels, blocked_cnn, blocked_mlp, vgg_like
-from nasbot.architecture.graph import Architecture
+from nasbot.architecture.blocks import alternating_labels, blocked_cnn, blocked_mlp, chain, vgg_like
+from nasbot.architecture.graph import Architecture, Layer
 from nasbot.architecture.labels import Vocabulary
 from nasbot.architecture.vocabularies import BUILT_IN, CNN, vocabulary_of
 from nasbot.errors import VocabularyError
@@ -25,8 +26,13 @@ VGG_CONVOLUTIONS = (1, 2, 3, 4)
 CNN_BLOCKS = ((3, 1), (3, 2), (3, 3), (3, 4), (3, 5), (4, 4))
 
 
+def plain_mlp(kind: str | Vocabulary, label: str, widths: Sequence[int]) -> Architecture:
+    """A chain of layers of one label, one for each width."""
+    return chain(kind, [Layer(label, units) for units in widths])
+
+
 def initial_pool(kind: str | Vocabulary) -> tuple[Architecture, ...]:
-    """The ten networks that a search over mlp-reg, mlp-class or cnn starts from; the same at every call."""
+    """The ten networks that a search over a built-in kind starts from; the same at every call."""
     vocabulary = vocabulary_of(kind)
     if vocabulary != BUILT_IN.get(vocabulary.name):
         raise VocabularyError(

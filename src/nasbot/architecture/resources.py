@@ -32,33 +32,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from nasbot.architecture.labels import Label, Role, Signal
+from nasbot.architecture.operations import (
+    BYTES_PER_NUMBER,
+    BYTES_PER_PARAMETER,
+    OPERATIONS,
+    LayerResources,
+    Shape,
+)
 from nasbot.errors import OptionError
 
 if TYPE_CHECKING:
     from nasbot.architecture.graph import Architecture
     from nasbot.architecture.labels import Vocabulary
-
-BYTES_PER_NUMBER = 4  # float32
-BYTES_PER_INDEX = 8  # int64, where max pooling took its value from
-BYTES_PER_PARAMETER = 4 * BYTES_PER_NUMBER  # the weight, its gradient and the two moments of Adam
-
-Shape = tuple[int, ...]  # (features,) or (channels, height, width)
-
-
-class LayerResources(NamedTuple):
-    """One layer's part: the shape of what leaves it, and what it adds to each total."""
-
-    shape: Shape
-    parameters: int
-    flops: int
-    activation_bytes: int
-
-    def memory_bytes(self, batch_size: int) -> int:
-        """This layer's part of ``Resources.memory_bytes``."""
-        return self.parameters * BYTES_PER_PARAMETER + self.activation_bytes * batch_size
 
 
 @dataclass(frozen=True)
@@ -119,21 +107,15 @@ def _layer_resources(
 ) -> LayerResources:
     if label.role is Role.INPUT:
         return LayerResources(input_shape, 0, 0, prod(input_shape) * BYTES_PER_NUMBER)
-    if label.role is Role.OUTPUT:
-        return _output(label, entering)
     gathered = _gathered(label, entering)
-    copied = prod(gathered) * BYTES_PER_NUMBER if [gathered] != entering else 0
-    if label.role is Role.DECISION:
-        part = _dense(gathered, n_outputs, 1, normalises=False)
-    elif label.kernel_size is not None:
-        part = _convolutions(label, gathered, units or gathered[0], stride or label.shrinks)
-    elif units is not None:
-        part = _dense(
-            _shrunk(gathered, stride or label.shrinks), units, label.width_factor, normalises=label.normalises
-        )
-    else:
-        part = _pool(_shrunk(gathered, stride or label.shrinks))
-    return part._replace(activation_bytes=part.activation_bytes + copied) if copied else part
+    operation = OPERATIONS[label.operation]
+    if label.role is Role.OUTPUT:  # decision layers have equal shapes and are averaged; others pass on what comes
+        return operation.resources(label, entering[0] if len(set(entering)) == 1 else gathered, 0, 1)
+    units = n_outputs if label.role is Role.DECISION else units or gathered[0]
+    part = operation.resources(label, gathered, units, stride or label.shrinks)
+    if [gathered] == entering:
+        return part
+    return part._replace(activation_bytes=part.activation_bytes + prod(gathered) * BYTES_PER_NUMBER)
 
 
 def _gathered(label: Label, entering: list[Shape]) -> Shape:
@@ -142,45 +124,3 @@ def _gathered(label: Label, entering: list[Shape]) -> Shape:
     if label.emits is Signal.IMAGE:
         return (channels, *max(entering, key=len)[1:])
     return (channels,)
-
-
-def _shrunk(shape: Shape, stride: int) -> Shape:
-    """Padding makes every layer turn n pixels into ceil(n / stride)."""
-    return (shape[0], *[-(-n // stride) for n in shape[1:]])
-
-
-def _convolutions(label: Label, gathered: Shape, units: int, stride: int) -> LayerResources:
-    """Convolution, normalisation and activation, ``n_convolutions`` times; the shortcut of a residual layer is free."""
-    _, *pixels = _shrunk(gathered, stride)
-    window = (label.kernel_size or 1) ** 2
-    weights = window * units * (gathered[0] + (label.n_convolutions - 1) * units)
-    n_pixels = prod(pixels)
-    kept = label.n_convolutions * units * n_pixels + (label.n_convolutions - 1 + label.width_factor) * units * n_pixels
-    return LayerResources(
-        (label.width_factor * units, *pixels),
-        weights + (2 * units * label.n_convolutions if label.normalises else 0),
-        2 * weights * n_pixels,
-        kept * BYTES_PER_NUMBER,
-    )
-
-
-def _dense(gathered: Shape, units: int, width_factor: int, *, normalises: bool) -> LayerResources:
-    """At every pixel, for a label that emits images and has no kernel; normalisation keeps one number more of each."""
-    channels, *pixels = gathered
-    kept = (1 + normalises + width_factor) * units * prod(pixels)
-    return LayerResources(
-        (width_factor * units, *pixels),
-        (channels + 1 + 2 * normalises) * units,
-        2 * channels * units * prod(pixels),
-        kept * BYTES_PER_NUMBER,
-    )
-
-
-def _pool(shape: Shape) -> LayerResources:
-    return LayerResources(shape, 0, 0, prod(shape) * (BYTES_PER_NUMBER + BYTES_PER_INDEX))
-
-
-def _output(label: Label, entering: list[Shape]) -> LayerResources:
-    """Decision layers have equal shapes and are averaged; without decision labels the output passes on what comes."""
-    shape = entering[0] if len(set(entering)) == 1 else _gathered(label, entering)
-    return LayerResources(shape, 0, 0, prod(shape) * BYTES_PER_NUMBER)

@@ -11,7 +11,6 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
 from nasbot.architecture.graph import Architecture
-from nasbot.architecture.image_size import downsampling
 from nasbot.architecture.labels import Role, Vocabulary
 from nasbot.architecture.masses import PAPER_MASS_RULES
 from nasbot.architecture.resources import check_whole, checked_input_shape, resources
@@ -197,7 +196,7 @@ def _mass_by_plain_sum(arch: Architecture, rules: Mapping[str, tuple[float, floa
 
 def _shrunk_pixels(arch: Architecture, side: int) -> Iterator[Violation]:
     """A stride on an image of one pixel changes nothing but the distance to other networks."""
-    factors = downsampling(arch)
+    factors = arch.downsampling
     for u, factor in enumerate(factors):
         if factor is not None and arch.parents[u]:
             entering = factors[arch.parents[u][0]] or 1

@@ -1,4 +1,9 @@
-"""The paper's three vocabularies (Appendix A.3, "Label Penalty Matrices"): MLP-REG, MLP-CLASS and CNN."""
+"""The paper's three vocabularies (Appendix A.3, "Label Penalty Matrices"): MLP-REG, MLP-CLASS and CNN.
+
+Beside them, ours: ``mlp-reg+`` and ``mlp-class+`` are the paper's with the smooth rectifiers of today, a residual dense
+layer and layer normalisation. A residual layer is to a relu layer what res is to conv in a CNN; a normalisation weighs
+as much as the channels it passes on, and matches only its like.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +15,33 @@ from nasbot.architecture.penalties import NON_ASSIGNMENT_COST, LabelPenalties
 from nasbot.errors import VocabularyError
 
 RECTIFIERS = ("relu", "crelu", "leaky-relu", "softplus", "elu")
+SMOOTH_RECTIFIERS = ("gelu", "silu", "mish")
 SIGMOIDS = ("logistic", "tanh")
+RESIDUAL = 0.1  # of the cost of no assignment: what a shortcut adds to the distance between two layers
 DECISIONS = {"linear": "", "softmax": "softmax"}  # decision labels, and what they do to their sums
+RESIDUAL_DENSE, LAYER_NORM = "res-dense", "layer-norm"
 KERNEL_SIZES = (3, 5, 7)
 CONVOLUTIONS = {k: f"conv{k}" for k in KERNEL_SIZES}
 RESIDUALS = {k: f"res{k}" for k in KERNEL_SIZES}
 
 
 def mlp_penalties(labels: tuple[str, ...]) -> LabelPenalties:
-    """Table "MLP" of App. A.3: 0.1 inside rectifiers and inside sigmoids, 0.25 between the two."""
-    within = [*combinations(RECTIFIERS, 2), *combinations(SIGMOIDS, 2)]
-    across = product(RECTIFIERS, SIGMOIDS)
-    return LabelPenalties.from_pairs(labels, dict.fromkeys(within, 0.1) | dict.fromkeys(across, 0.25))
+    """Table "MLP" of App. A.3: 0.1 inside rectifiers and inside sigmoids, 0.25 between the two.
+
+    M(res-dense, x) = 0.9 M(relu, x) + 0.1, as for residual convolutions.
+    """
+    rectifiers = [x for x in (*RECTIFIERS, *SMOOTH_RECTIFIERS) if x in labels]
+    within = [*combinations(rectifiers, 2), *combinations(SIGMOIDS, 2)]
+    pairs = dict.fromkeys(within, 0.1) | dict.fromkeys(product(rectifiers, SIGMOIDS), 0.25)
+    if RESIDUAL_DENSE in labels:
+        for x in (*rectifiers, *SIGMOIDS):
+            plain = 0.0 if x == "relu" else 0.25 if x in SIGMOIDS else 0.1
+            pairs[RESIDUAL_DENSE, x] = (1 - RESIDUAL) * plain + RESIDUAL * NON_ASSIGNMENT_COST
+    return LabelPenalties.from_pairs(labels, pairs)
 
 
 def cnn_penalties(
-    labels: tuple[str, ...], *, near: float = 0.2, far: float = 0.3, pools: float = 0.25, residual: float = 0.1
+    labels: tuple[str, ...], *, near: float = 0.2, far: float = 0.3, pools: float = 0.25, residual: float = RESIDUAL
 ) -> LabelPenalties:
     """Table "CNN" of App. A.3: ``near`` between kernels 3-5 and 5-7, ``far`` between 3-7, res as conv among themselves.
 
@@ -45,7 +61,7 @@ def _ends(signal: Signal) -> tuple[Label, Label]:
     return ip, Label(name="op", role=Role.OUTPUT, family="end")
 
 
-def _mlp(name: str, decision: str) -> Vocabulary:
+def _mlp(name: str, decision: str, *, extended: bool = False) -> Vocabulary:
     rectifiers = [
         Label(
             name=x,
@@ -55,11 +71,23 @@ def _mlp(name: str, decision: str) -> Vocabulary:
             width_factor=2 if x == "crelu" else 1,
             activation=x,
         )
-        for x in RECTIFIERS
+        for x in RECTIFIERS + SMOOTH_RECTIFIERS * extended
     ]
     sigmoids = [Label(name=x, takes_units=True, family="sigmoid", group="sigmoid", activation=x) for x in SIGMOIDS]
     ending = Label(name=decision, role=Role.DECISION, family="decision", activation=DECISIONS[decision])
-    labels = (*_ends(Signal.VECTOR), *rectifiers, *sigmoids, ending)
+    more = (
+        Label(
+            name=RESIDUAL_DENSE,
+            takes_units=True,
+            family="res",
+            group="rectifier",
+            mass_factor=2.0,
+            activation="relu",
+            operation="res-dense",
+        ),
+        Label(name=LAYER_NORM, family="norm", operation="layer-norm"),
+    )
+    labels = (*_ends(Signal.VECTOR), *rectifiers, *sigmoids, *more * extended, ending)
     return Vocabulary(name, labels, mlp_penalties(tuple(label.name for label in labels)))
 
 
@@ -121,7 +149,9 @@ def _cnn() -> Vocabulary:
 MLP_REG = _mlp("mlp-reg", "linear")
 MLP_CLASS = _mlp("mlp-class", "softmax")
 CNN = _cnn()
-BUILT_IN: Mapping[str, Vocabulary] = {vocabulary.name: vocabulary for vocabulary in (MLP_REG, MLP_CLASS, CNN)}
+MLP_REG_PLUS = _mlp("mlp-reg+", "linear", extended=True)
+MLP_CLASS_PLUS = _mlp("mlp-class+", "softmax", extended=True)
+BUILT_IN: Mapping[str, Vocabulary] = {x.name: x for x in (MLP_REG, MLP_CLASS, CNN, MLP_REG_PLUS, MLP_CLASS_PLUS)}
 
 
 def vocabulary_of(kind: str | Vocabulary) -> Vocabulary:

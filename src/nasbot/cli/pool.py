@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from nasbot.architecture import Architecture
 
 
-KINDS = {"mlp": "mlp-reg", "mlp-reg": "mlp-reg", "mlp-class": "mlp-class", "cnn": "cnn"}
+KINDS = {"mlp": "mlp-reg", **{kind: kind for kind in ("mlp-reg", "mlp-class", "cnn", "mlp-reg+", "mlp-class+")}}
 
 
 def pool(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="mlp (mlp-reg), mlp-class or cnn.", show_default=False)],
+    kind: Annotated[
+        str,
+        typer.Argument(metavar="KIND", help="mlp (mlp-reg), mlp-class, cnn, or one ending in +.", show_default=False),
+    ],
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Write each network to this folder as JSON.", show_default=False)
     ] = None,

@@ -24,21 +24,14 @@ from nasbot.data.preprocessing import (
     Preprocessing,
     Table,
 )
-from nasbot.exporting.lowering import INPUT, Step, lowered
+from nasbot.errors import ExportError
+from nasbot.exporting.lowering import INPUT, lowered
+from nasbot.training.activations import ACTIVATIONS
 from nasbot.training.module import Network
+from nasbot.training.operations import Step
 
 WIDTH = 120
 FUNCTIONAL = "torch.nn.functional"
-ACTIVATIONS = {
-    "": "{0}",
-    "relu": "torch.relu({0})",
-    "crelu": "torch.relu(torch.cat([{0}, -{0}], dim=1))",
-    "leaky-relu": FUNCTIONAL + ".leaky_relu({0}, 0.01)",
-    "softplus": FUNCTIONAL + ".softplus({0})",
-    "elu": FUNCTIONAL + ".elu({0})",
-    "logistic": "torch.sigmoid({0})",
-    "tanh": "torch.tanh({0})",
-}
 OPERATIONS = {
     "max_pool": FUNCTIONAL + ".max_pool2d({0}, {size}, ceil_mode=True)",
     "avg_pool": FUNCTIONAL + ".avg_pool2d({0}, {size}, ceil_mode=True)",
@@ -189,6 +182,12 @@ def predict(network, {what}):
 def code_of(network: Network, preprocessing: Preprocessing | None, *, title: str, weights: str) -> str:
     """The text of the Python file; ``weights`` is the name of the file that stands beside it."""
     steps = lowered(network)
+    for step in steps:
+        if step.op == "module":
+            raise ExportError(
+                f"layer {step.layer} ({network.arch.layers[step.layer].label}) is a module of your own, and exported "
+                "code imports only torch; export to onnx or safetensors"
+            )
     what = "rows" if preprocessing is None or isinstance(preprocessing.inputs, Table) else "images"
     usage = "    outputs = network(x)" if preprocessing is None else f"    predict(network, {what})"
     shape = "x has the shape (n, " + ", ".join(map(str, network.input_shape)) + ")"
@@ -253,6 +252,8 @@ def _constructor(module: nn.Module) -> str:
         size, stride, padding = module.kernel_size[0], module.stride[0], module.padding[0]
         shape = f"{module.in_channels}, {module.out_channels}, {size}, stride={stride}, padding={padding}"
         return f"torch.nn.Conv2d({shape}{options})"
+    if isinstance(module, nn.LayerNorm):
+        return f"torch.nn.LayerNorm({module.normalized_shape[0]})"
     return f"torch.nn.{type(module).__name__}({module.num_features})"
 
 
@@ -268,15 +269,19 @@ def _inlined(steps: list[Step]) -> list[bool]:
     found = []
     for step in steps:
         taken_by = takers.get(step.value, [])
-        stands_inside = len(taken_by) == 1 and taken_by[0].layer == step.layer and taken_by[0].activation != "crelu"
+        stands_inside = len(taken_by) == 1 and taken_by[0].layer == step.layer and not _takes_twice(taken_by[0])
         found.append(stands_inside and not (taken_by[0].op == "add" and taken_by[0].inputs[1] == step.value))
     return found
+
+
+def _takes_twice(step: Step) -> bool:
+    return step.op == "activation" and ACTIVATIONS[step.activation].code.count("{0}") > 1
 
 
 def _expression(step: Step, taken: Sequence[str]) -> str:
     if step.module is not None:
         return f"self.{step.attribute}({taken[0]})"
-    template = ACTIVATIONS[step.activation] if step.op == "activation" else OPERATIONS[step.op]
+    template = ACTIVATIONS[step.activation].code if step.op == "activation" else OPERATIONS[step.op]
     return template.format(*taken, all=", ".join(taken), size=step.size, log_count=math.log(len(taken)))
 
 

@@ -17,7 +17,7 @@ import torch
 
 from nasbot._rng import Role, stream
 from nasbot._typing import Json
-from nasbot.architecture import Architecture
+from nasbot.architecture import Architecture, Vocabulary
 from nasbot.architecture.codec import to_json
 from nasbot.errors import ExportError, FileError, OptionError
 from nasbot.exporting.code_file import code_of, renamed_weights
@@ -135,7 +135,7 @@ def _check(path: Path, network: Network) -> None:
     x = stream(0, 0, Role.WEIGHTS).standard_normal((ROWS, *network.input_shape)).astype(np.float32)
     with torch.no_grad():
         ours = network(torch.from_numpy(x)).numpy()
-    theirs = READERS[path.suffix](path, x)
+    theirs = READERS[path.suffix](path, x, network.arch.vocabulary)
     scale = max(1.0, float(np.abs(ours).max()))
     difference = float(np.abs(ours - theirs).max()) / scale
     if not difference <= TOLERANCE:
@@ -145,7 +145,7 @@ def _check(path: Path, network: Network) -> None:
         )
 
 
-def _outputs_of_code(path: Path, x: np.ndarray) -> np.ndarray:
+def _outputs_of_code(path: Path, x: np.ndarray, vocabulary: Vocabulary | None = None) -> np.ndarray:
     spec = importlib.util.spec_from_file_location("nasbot_exported_network", path)
     if spec is None or spec.loader is None:
         raise ExportError(f"{path.name} cannot be imported")
@@ -156,17 +156,17 @@ def _outputs_of_code(path: Path, x: np.ndarray) -> np.ndarray:
     return outputs
 
 
-def _outputs_of_onnx(path: Path, x: np.ndarray) -> np.ndarray:
+def _outputs_of_onnx(path: Path, x: np.ndarray, vocabulary: Vocabulary | None = None) -> np.ndarray:
     return onnx_outputs(path.read_bytes(), x)
 
 
-def _outputs_of_safetensors(path: Path, x: np.ndarray) -> np.ndarray:
+def _outputs_of_safetensors(path: Path, x: np.ndarray, vocabulary: Vocabulary | None = None) -> np.ndarray:
     with torch.no_grad():
-        outputs: np.ndarray = load_model(path).network(torch.from_numpy(x)).numpy()
+        outputs: np.ndarray = load_model(path, vocabulary=vocabulary).network(torch.from_numpy(x)).numpy()
     return outputs
 
 
-READERS: Mapping[str, Callable[[Path, np.ndarray], np.ndarray]] = {
+READERS: Mapping[str, Callable[..., np.ndarray]] = {
     ".py": _outputs_of_code,
     ".onnx": _outputs_of_onnx,
     ".safetensors": _outputs_of_safetensors,

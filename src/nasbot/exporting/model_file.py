@@ -16,7 +16,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from nasbot._typing import Json
-from nasbot.architecture import Architecture
+from nasbot.architecture import Architecture, Vocabulary
 from nasbot.data.preprocessing import Preprocessing
 from nasbot.errors import CodecError, FileError, NasbotError, StorageError
 from nasbot.training.module import Network, build
@@ -52,19 +52,22 @@ def state_of(network: Network) -> dict[str, Tensor]:
     return {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
 
 
-def load_model(path: str | Path) -> Model:
-    """What ``Model.to_bytes`` gave. FileError where it cannot be read, StorageError where it is something else."""
+def load_model(path: str | Path, *, vocabulary: Vocabulary | None = None) -> Model:
+    """What ``Model.to_bytes`` gave. FileError where it cannot be read, StorageError where it is something else.
+
+    ``vocabulary`` is that of the network, where it is not a built-in one.
+    """
     try:
         data = Path(path).read_bytes()
     except (OSError, ValueError) as error:
         raise FileError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     try:
-        return model_from(data)
+        return model_from(data, vocabulary=vocabulary)
     except StorageError as error:
         raise StorageError(f"{path}: {error}") from None
 
 
-def model_from(data: bytes) -> Model:
+def model_from(data: bytes, *, vocabulary: Vocabulary | None = None) -> Model:
     """The model of a file's content; StorageError where it is something else."""
     try:
         state = load(data)
@@ -75,7 +78,7 @@ def model_from(data: bytes) -> Model:
     if not text or len(text) > MAX_METADATA:
         raise StorageError("not a model that nasbot saved: it says nothing about a network")
     try:
-        return _model(json.loads(text), state)
+        return _model(json.loads(text), state, vocabulary)
     except StorageError:
         raise
     except (NasbotError, KeyError, TypeError, ValueError, RecursionError) as error:
@@ -96,10 +99,10 @@ def with_weights(network: Network, state: Mapping[str, Tensor]) -> Network:
     return network.eval()
 
 
-def _model(record: object, state: Mapping[str, Tensor]) -> Model:
+def _model(record: object, state: Mapping[str, Tensor], vocabulary: Vocabulary | None) -> Model:
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise StorageError(f"expected a model of format {FORMAT}, got {str(record)[:40]!r}")
-    arch = Architecture.from_dict(record["architecture"])
+    arch = Architecture.from_dict(record["architecture"], vocabulary=vocabulary)
     network = build(arch, input_shape=record["input_shape"], n_outputs=record["n_outputs"], seed=0)
     preprocessing = None if record["preprocessing"] is None else Preprocessing.from_dict(record["preprocessing"])
     details = record["details"]

@@ -1,37 +1,33 @@
 """A trained network as an ONNX file, written node by node.
 
 PyTorch's own exporter re-discovers the graph from a run of the module; we have the graph, so what comes out is small,
-named after the layers, and the same whatever version of the exporter is installed.
+named after the layers, and the same whatever version of the exporter is installed. Only networks with modules of a
+person's own, for which we have no rule, go through PyTorch's.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from nasbot._typing import Json
-from nasbot.errors import OptionError
-from nasbot.exporting.lowering import INPUT, Step, lowered
+from nasbot.errors import ExportError, OptionError
+from nasbot.exporting.lowering import INPUT, lowered
+from nasbot.training.activations import ACTIVATIONS
 from nasbot.training.module import Network
+from nasbot.training.operations import Step
 
 OPSET = 17
 IR_VERSION = 8  # what goes with opset 17: onnxruntime reads it since 1.12
 ADVICE = "pip install 'nasbot[onnx]'"
 
-ACTIVATIONS: dict[str, tuple[str, dict[str, float]]] = {
-    "": ("Identity", {}),
-    "relu": ("Relu", {}),
-    "leaky-relu": ("LeakyRelu", {"alpha": 0.01}),
-    "softplus": ("Softplus", {}),
-    "elu": ("Elu", {"alpha": 1.0}),
-    "logistic": ("Sigmoid", {}),
-    "tanh": ("Tanh", {}),
-}
 Nodes = Iterator[Any]
 
 
@@ -41,8 +37,10 @@ def onnx_of(network: Network, *, metadata: Mapping[str, Json]) -> bytes:
     ``metadata`` goes into the file's own properties, as JSON.
     """
     onnx = _imported("onnx")
-    writer = _Writer(onnx, network)
     steps = lowered(network)
+    if any(step.op == "module" for step in steps):
+        return _finished(onnx, _by_torch(network), metadata)
+    writer = _Writer(onnx, network)
     nodes = [node for step in steps for node in writer.nodes(step)]
     helper, floats = onnx.helper, onnx.TensorProto.FLOAT
     nodes.append(helper.make_node("Identity", [steps[-1].value], ["y"], name="y"))
@@ -55,7 +53,34 @@ def onnx_of(network: Network, *, metadata: Mapping[str, Json]) -> bytes:
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="nasbot")
     model.ir_version = IR_VERSION
-    helper.set_model_props(model, {name: json.dumps(value) for name, value in metadata.items()})
+    return _finished(onnx, model, metadata)
+
+
+def _by_torch(network: Network) -> Any:
+    """By PyTorch's exporter, for networks with layers that we have no rule for."""
+    _imported("onnxscript")
+    example = torch.zeros(2, *network.input_shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about its own use of what is deprecated
+        try:
+            program = torch.onnx.export(
+                network,
+                (example,),
+                dynamo=True,
+                verbose=False,
+                input_names=[INPUT],
+                output_names=["y"],
+                dynamic_shapes=({0: torch.export.Dim("n")},),
+            )
+        except Exception as error:  # a person's own forward is followed in there
+            first_line = (str(error).strip().splitlines() or [""])[0][:200]
+            raise ExportError(f"PyTorch cannot write this network as ONNX: {first_line}") from error
+    assert program is not None
+    return program.model_proto
+
+
+def _finished(onnx: Any, model: Any, metadata: Mapping[str, Json]) -> bytes:
+    onnx.helper.set_model_props(model, {name: json.dumps(value) for name, value in metadata.items()})
     onnx.checker.check_model(model, full_check=True)
     written: bytes = model.SerializeToString()
     return written
@@ -119,17 +144,26 @@ class _Writer:
         weights = [self._weight(step, own) for own in ("weight", "bias", "running_mean", "running_var")]
         yield self._node("BatchNormalization", step, *weights, epsilon=module.eps)
 
+    def _layer_norm(self, step: Step) -> Nodes:
+        module: Any = step.module
+        weights = [self._weight(step, own) for own in ("weight", "bias")]
+        yield self._node("LayerNormalization", step, *weights, epsilon=module.eps)
+
     # -- without -----------------------------------------------------------------------------------------------------
 
     def _activation(self, step: Step) -> Nodes:
-        if step.activation == "crelu":
-            taken = step.inputs[0]
-            yield self.make("Neg", [taken], [f"{step.value}.negative"])
-            yield self.make("Concat", [taken, f"{step.value}.negative"], [f"{step.value}.both"], axis=1)
-            yield self.make("Relu", [f"{step.value}.both"], [step.value], name=step.value)
-        else:
-            op, attributes = ACTIVATIONS[step.activation]
-            yield self._node(op, step, **attributes)
+        nodes = ACTIVATIONS[step.activation].onnx
+        values = [f"{step.value}.{i}" for i in range(len(nodes) - 1)] + [step.value]
+        for node, value in zip(nodes, values, strict=True):
+            taken = [
+                step.inputs[0]
+                if x == "x"
+                else values[x]
+                if isinstance(x, int)
+                else self._constant(f"{value}.constant", np.array(x, np.float32))
+                for x in node.inputs
+            ]
+            yield self.make(node.op, taken, [value], name=value, **node.attributes)
 
     def _max_pool(self, step: Step) -> Nodes:
         yield self._node("MaxPool", step, kernel_shape=[step.size] * 2, strides=[step.size] * 2, ceil_mode=1)

@@ -9,24 +9,14 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
+from nasbot.training.activations import ACTIVATIONS
+from nasbot.training.operations import TRACED
+
 # By the name of the module's class or of the function, in lower case and without underscores.
-ACTIVATIONS = {
-    "relu": "relu",
-    "leakyrelu": "leaky-relu",
-    "elu": "elu",
-    "softplus": "softplus",
-    "sigmoid": "logistic",
-    "tanh": "tanh",
-}
-NEAREST_ACTIVATIONS = {
-    **dict.fromkeys(("relu6", "gelu", "silu", "mish", "hardswish"), "relu"),
-    **dict.fromkeys(("prelu", "rrelu"), "leaky-relu"),
-    **dict.fromkeys(("selu", "celu"), "elu"),
-    "hardsigmoid": "logistic",
-    **dict.fromkeys(("hardtanh", "softsign"), "tanh"),
-}
+EXACT = {row.traced: name for name, row in ACTIVATIONS.items() if row.traced}
+NEAREST = {traced: name for name, row in ACTIVATIONS.items() for traced in row.near}
 NORMALISATIONS = {
-    *("batchnorm", "batchnorm1d", "batchnorm2d", "syncbatchnorm", "groupnorm", "layernorm", "rmsnorm"),
+    *("batchnorm", "batchnorm1d", "batchnorm2d", "syncbatchnorm", "groupnorm", "rmsnorm"),
     *("instancenorm", "instancenorm2d", "localresponsenorm"),
 }
 DROPOUTS = {
@@ -40,15 +30,23 @@ SQUASHINGS = {"softmax", "logsoftmax"}
 AVERAGING = {"mean", "sum", "logsumexp", "log", "exp"}
 ADDITIONS = {"add", "iadd"}
 SCALINGS = {"mul", "imul", "truediv", "itruediv", "div", "sub", "isub"}
-WHAT_HEADS_GO_THROUGH = {*FOLDED, *RESHAPINGS, *SQUASHINGS, *AVERAGING, *ADDITIONS, *SCALINGS, "stack"}
-POOLS = {"maxpool2d": "max-pool", "avgpool2d": "avg-pool"}
+WHAT_HEADS_GO_THROUGH = {
+    *FOLDED,
+    *TRACED["layer-norm"],
+    *RESHAPINGS,
+    *SQUASHINGS,
+    *AVERAGING,
+    *ADDITIONS,
+    *SCALINGS,
+    "stack",
+}
+POOLS = {traced: pooling for pooling in ("max", "average") for traced in TRACED[pooling]}
 ADAPTIVE_POOLS = {"adaptiveavgpool2d", "adaptivemaxpool2d"}
-NOT_NEGATIVE = {"relu", "crelu", "logistic", "softplus"}  # a ReLU of what these give changes nothing
 
 
 @dataclass(eq=False)
 class Draft:
-    """A layer in the making; ``of`` is input, conv, pool, dense or res."""
+    """A layer in the making; ``of`` is input, conv, pool, dense, res, norm or res-dense."""
 
     of: str
     name: str  # what the model calls it, for messages

@@ -6,7 +6,10 @@ res        an addition of a block's input to two convolutions of it; on the othe
            convolutions, pools, subsampling and padding, which bring it to the same shape
 edge       torch.cat along the channels
 decision   what the model returns; several Linears averaged, as numbers or as probabilities, are several decision layers
-folded     normalisation, dropout, padding, flatten, global pooling, and in a CNN activations: labels do not tell them
+res-dense  an addition of a vector to Linear, activation, Linear of its LayerNorm; the vector may pass a Linear
+layer-norm LayerNorm behind an activation or the input, in the vocabularies that have it
+folded     other normalisation, dropout, padding, flatten, global pooling, and in a CNN activations: labels do not
+           tell them
 
 Anything else is an error that names the operation: a model comes in as it is or not at all. With ``approximate=True``
 the nearest label stands for what has none of its own (``trace`` lists what that covers).
@@ -21,16 +24,15 @@ from typing import Any
 import torch
 from torch import fx, nn
 
-from nasbot.architecture import Architecture, Layer, Vocabulary, vocabulary_of
+from nasbot.architecture import BUILT_IN, CNN, MLP_REG_PLUS, Architecture, Label, Layer, Vocabulary, vocabulary_of
 from nasbot.errors import InvalidArchitectureError, OptionError, TraceError
 from nasbot.tracing._drafts import (
-    ACTIVATIONS,
     ADAPTIVE_POOLS,
     ADDITIONS,
     AVERAGING,
+    EXACT,
     FOLDED,
-    NEAREST_ACTIVATIONS,
-    NOT_NEGATIVE,
+    NEAREST,
     POOLS,
     RESHAPINGS,
     SCALINGS,
@@ -52,7 +54,9 @@ from nasbot.tracing._drafts import (
     window_of,
 )
 from nasbot.tracing._tracers import attribute, graph_of
+from nasbot.training.activations import ACTIVATIONS
 from nasbot.training.module import Network
+from nasbot.training.operations import TRACED
 
 ADVICE = "; trace(model, approximate=True) takes the nearest"
 
@@ -66,17 +70,17 @@ def trace(
     of inputs: then a forward that looks at shapes can be followed, and a model which does not fit its own data is
     refused here.
 
-    ``kind`` is cnn, mlp-reg or mlp-class; by default a model with 2D convolutions is a cnn and another one an mlp-class
-    if it ends in a softmax or a sigmoid, else an mlp-reg. Images are averaged before a dense layer in our networks, so
-    flattened ones are taken as averaged, and padding is not looked at.
+    ``kind`` is a built-in one; by default a model with 2D convolutions is a cnn and another one an mlp-class if it ends
+    in a softmax or a sigmoid, else an mlp-reg, or mlp-class+ or mlp-reg+ where only those have its layers. Images are
+    averaged before a dense layer in our networks, so flattened ones are taken as averaged; padding is not looked at.
 
     ``approximate=True`` lets the nearest label stand for kernels of other sizes, for groups and dilation, for residual
     blocks that have not exactly two convolutions, and for other activations of an MLP; pools of stride 1 are left out.
     """
     if not isinstance(model, nn.Module):
         raise OptionError(f"model: expected a torch.nn.Module, got {type(model).__name__}")
-    if kind is not None and kind not in ("cnn", "mlp-reg", "mlp-class"):
-        raise OptionError(f"kind: expected cnn, mlp-reg or mlp-class, got {str(kind)[:60]!r}")
+    if kind is not None and kind not in BUILT_IN:
+        raise OptionError(f"kind: expected one of {', '.join(BUILT_IN)}, got {str(kind)[:60]!r}")
     if example is None and isinstance(model, Network):
         example = torch.zeros(1, *model.input_shape)
     return _Walk(model, graph_of(model, example), kind, approximate).architecture()
@@ -108,6 +112,8 @@ class _Walk:
         self.operations = {node: self._operation(node) for node in self.nodes if node.op.startswith("call_")}
         self.is_cnn = kind == "cnn" if kind else any(x.key == "conv2d" for x in self.operations.values())
         self.kind = kind
+        self.vocabulary = vocabulary_of(kind or (CNN if self.is_cnn else MLP_REG_PLUS))
+        self.dense = {x.activation: x.name for x in self.vocabulary.labels if x.operation == "dense"}
         self.input = Draft("input", "input")
         self.drafts: list[Draft] = [self.input]
         self.absorbed: dict[Draft, str] = {}  # inside a residual block, and the addition that ends it
@@ -178,11 +184,12 @@ class _Walk:
 
     def _table(self) -> dict[frozenset[str], Callable[[Operation, list[Flow]], Flow]]:
         return {
-            frozenset({"conv2d", "lazyconv2d"}): self._convolution,
-            frozenset({"linear", "lazylinear"}): self._dense,
+            frozenset(TRACED["convolution"]): self._convolution,
+            frozenset(TRACED["dense"]): self._dense,
+            frozenset(TRACED["layer-norm"]): self._normalisation,
             frozenset(POOLS): self._pool,
             frozenset(ADAPTIVE_POOLS): lambda _, flows: replace(flows[0], is_vector=True),
-            frozenset({*ACTIVATIONS, *NEAREST_ACTIVATIONS}): self._activation,
+            frozenset({*EXACT, *NEAREST}): self._activation,
             frozenset(FOLDED): lambda _, flows: flows[0],
             frozenset(RESHAPINGS): lambda _, flows: replace(flows[0], is_vector=True),
             frozenset({"cat", "concat", "concatenate"}): self._concatenation,
@@ -227,8 +234,19 @@ class _Walk:
             if self.approximate or size == 1:
                 return flow
             raise self._cannot(operation, "has stride 1, and pools of a network have stride 2", advice=True)
-        draft = self._draft("pool", operation, flow, label=POOLS[operation.key], stride=2)
+        draft = self._draft("pool", operation, flow, stride=2)
+        draft.label = next(x.name for x in self.vocabulary.labels if x.pooling == POOLS[operation.key])
         return Flow((Strand(draft),))
+
+    def _normalisation(self, operation: Operation, flows: list[Flow]) -> Flow:
+        """A layer of its own behind what has an activation; between weights and activation it is folded."""
+        flow, label = flows[0], self._label("layer-norm")
+        if label is None or flow.is_average or flow.is_bare_dense:
+            return flow
+        return Flow((Strand(self._draft("norm", operation, flow, label=label.name)),), is_vector=True)
+
+    def _label(self, operation: str) -> Label | None:
+        return next((x for x in self.vocabulary.labels if x.operation == operation), None)
 
     def _cropped(self, operation: Operation, flow: Flow, window: Window) -> Flow:
         """Every n-th pixel, the first channels: part of the shortcut of a residual block, and a layer nowhere."""
@@ -268,20 +286,25 @@ class _Walk:
     # -- operations that change what runs along an edge --------------------------------------------------------------
 
     def _activation(self, operation: Operation, flows: list[Flow]) -> Flow:
-        flow, label = flows[0], ACTIVATIONS.get(operation.key) or NEAREST_ACTIVATIONS[operation.key]
+        flow = flows[0]
         if any(strand.draft.of == "input" for strand in flow.strands):
             raise self._cannot(operation, "is an activation of the input itself")
         if self.is_cnn:
             return flow
-        if operation.key not in ACTIVATIONS and not self.approximate:
-            known = ", ".join((*dict.fromkeys(ACTIVATIONS.values()), "crelu"))
-            raise self._cannot(operation, f"is no activation of {self._kind_shown}, which has {known}", advice=True)
+        label = EXACT.get(operation.key)
+        if label not in self.dense:
+            if not self.approximate or operation.key not in NEAREST:
+                known = ", ".join(self.dense.values())
+                raise self._cannot(operation, f"is no activation of {self._kind_shown}, which has {known}", advice=True)
+            label = NEAREST[operation.key]
         return replace(flow, strands=halves_joined(self._activated(operation, x, label) for x in flow.strands))
 
     def _activated(self, operation: Operation, strand: Strand, label: str) -> Strand:
+        if strand.draft.of != "dense":
+            raise self._cannot(operation, f"follows {strand.draft.name}; it may only follow a Linear layer")
         if strand.activation is None:
             return replace(strand, activation=label)
-        if label == "relu" and strand.activation in NOT_NEGATIVE and not strand.negated:
+        if label == "relu" and ACTIVATIONS[strand.activation].is_never_negative and not strand.negated:
             return strand
         raise self._cannot(operation, f"follows {strand.activation} of {strand.draft.name}; a layer has one activation")
 
@@ -314,6 +337,9 @@ class _Walk:
 
     def _addition(self, operation: Operation, flows: list[Flow]) -> Flow:
         first, second = flows[:2]
+        block = self._residual_dense(operation, first, second) or self._residual_dense(operation, second, first)
+        if block is not None:
+            return block
         if all(flow.is_average or flow.is_bare_dense for flow in (first, second)):
             return self._average(operation, [first, second])
         if not self.is_cnn or first.is_vector or second.is_vector:
@@ -338,6 +364,32 @@ class _Walk:
         self.drafts.append(draft)
         self.absorbed.update(dict.fromkeys((*branch, *shortcut), operation.shown))
         return Flow((Strand(draft),))
+
+    def _residual_dense(self, operation: Operation, branch: Flow, short: Flow) -> Flow | None:
+        """The flow of a residual dense layer, where these are its two sides."""
+        label, last = self._label("res-dense"), branch.drafts[0]
+        inner = last.sources[0] if len(branch.strands) == len(last.sources) == 1 else self.input
+        norm = inner.sources[0] if len(inner.sources) == 1 else self.input
+        if label is None or not branch.is_bare_dense or (inner.of, norm.of) != ("dense", "norm"):
+            return None
+        inside = [last, inner, norm]
+        if short.drafts != norm.sources:
+            projection = short.drafts[0]
+            if len(short.strands) > 1 or not short.is_bare_dense or projection.sources != norm.sources:
+                return None
+            inside.append(projection)
+        elif any(x.draft.of == "dense" and x.activation != x.draft.label for x in short.strands):
+            return None
+        if inner.label != label.activation or inner.units != last.units:
+            raise self._cannot(
+                operation,
+                f"adds {inner.label} {inner.units} and {last.name} to their input; a {label.name} layer "
+                f"has {label.activation} inside and one width",
+            )
+        draft = Draft("res-dense", operation.shown, norm.sources, label=label.name, units=last.units)
+        self.drafts.append(draft)
+        self.absorbed.update(dict.fromkeys(inside, operation.shown))
+        return Flow((Strand(draft),), is_vector=True)
 
     def _sides(
         self, operation: Operation, first: Flow, second: Flow
@@ -403,11 +455,13 @@ class _Walk:
         return replace(flow, is_squashed=flow.is_squashed or any(strand.activation for strand in flow.strands))
 
     def _finished(self, returned: Flow) -> Architecture:
-        kind = self.kind or ("cnn" if self.is_cnn else "mlp-class" if returned.is_squashed else "mlp-reg")
-        vocabulary = vocabulary_of(kind)
         heads = set(returned.drafts)
         reached = self._reached(returned.drafts)
         drafts = [draft for draft in self.drafts if draft in reached]
+        kind = self.kind or ("cnn" if self.is_cnn else "mlp-class" if returned.is_squashed else "mlp-reg")
+        if not self.kind and {draft.label for draft in drafts if draft.label} - BUILT_IN[kind].by_name.keys():
+            kind += "+"
+        vocabulary = vocabulary_of(kind)
         for draft in drafts:
             self._check_sources(draft, heads)
         layers = [self._layer(vocabulary, draft, draft in heads) for draft in drafts]
@@ -452,7 +506,7 @@ class _Walk:
         if draft.flaws:
             raise TraceError(f"{draft.name} {draft.flaws[0]}")
         if draft.of == "dense" and self.is_cnn:
-            return Layer("fc", draft.units)
+            return Layer(next(iter(self.dense.values())), draft.units)
         if draft.label is None:
             raise TraceError(f"{draft.name} has no activation behind it; an MLP's layers have one")
         return Layer(draft.label, draft.units)

@@ -8,78 +8,18 @@ gradients are written where the optimiser reads them. Autograd is the slow twin 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from nasbot.architecture import Role
-from nasbot.training.activations import LEAKY_SLOPE, SOFTPLUS_THRESHOLD
-from nasbot.training.module import Dense, DenseLayer, Network
+from nasbot.training.activations import ACTIVATIONS, Steps
+from nasbot.training.module import Network
+from nasbot.training.operations import DecisionLayer, Dense, DenseLayer
 from nasbot.training.optimisers import Group, groups_of
 from nasbot.training.recipes import Settings
-
-aten = torch.ops.aten
-
-
-# -- activations, from sums to what is emitted and back ----------------------------------------------------------------
-# forward(sums, emitted): writes emitted. Where the two are one tensor, it is overwritten.
-# backward(gradient of emitted, sums, emitted, gradient of sums): writes the last, which may be the first.
-
-Forward = Callable[[Tensor, Tensor], object]
-Backward = Callable[[Tensor, Tensor, Tensor, Tensor], object]
-
-
-def _crelu(z: Tensor, h: Tensor) -> None:
-    n = z.shape[1]
-    torch.clamp_min(z, 0.0, out=h[:, :n])
-    torch.neg(torch.clamp_max(z, 0.0), out=h[:, n:])
-
-
-def _crelu_backward(dh: Tensor, z: Tensor, h: Tensor, dz: Tensor) -> None:
-    n = z.shape[1]  # a sum of exactly 0 counts for neither half, as with autograd
-    aten.threshold_backward.grad_input(dh[:, :n], h[:, :n], 0, grad_input=dz)
-    dz.sub_(aten.threshold_backward(dh[:, n:], h[:, n:], 0))
-
-
-@dataclass(frozen=True)
-class _Rule:
-    forward: Forward
-    backward: Backward
-    in_place: bool = True  # sums and what is emitted share a buffer: the gradient needs only what is emitted
-
-
-_RULES = {
-    "": _Rule(lambda z, h: None, lambda dh, z, h, dz: None),
-    "relu": _Rule(
-        lambda z, h: torch.relu_(z),
-        lambda dh, z, h, dz: aten.threshold_backward.grad_input(dh, h, 0, grad_input=dz),
-    ),
-    "crelu": _Rule(_crelu, _crelu_backward, in_place=False),
-    "leaky-relu": _Rule(
-        lambda z, h: torch.nn.functional.leaky_relu_(z, LEAKY_SLOPE),
-        lambda dh, z, h, dz: aten.leaky_relu_backward.grad_input(dh, h, LEAKY_SLOPE, True, grad_input=dz),
-    ),
-    "softplus": _Rule(
-        lambda z, h: aten.softplus.out(z, 1, SOFTPLUS_THRESHOLD, out=h),
-        lambda dh, z, h, dz: aten.softplus_backward.grad_input(dh, z, 1, SOFTPLUS_THRESHOLD, grad_input=dz),
-        in_place=False,
-    ),
-    "elu": _Rule(
-        lambda z, h: torch.nn.functional.elu_(z),
-        lambda dh, z, h, dz: aten.elu_backward.grad_input(dh, 1, 1, 1, True, h, grad_input=dz),
-    ),
-    "logistic": _Rule(
-        lambda z, h: torch.sigmoid_(z),
-        lambda dh, z, h, dz: aten.sigmoid_backward.grad_input(dh, h, grad_input=dz),
-    ),
-    "tanh": _Rule(
-        lambda z, h: torch.tanh_(z),
-        lambda dh, z, h, dz: aten.tanh_backward.grad_input(dh, h, grad_input=dz),
-    ),
-}
-
 
 # -- one layer ---------------------------------------------------------------------------------------------------------
 
@@ -106,7 +46,7 @@ class _Work:
     sums_gradient: Tensor
     bias: Tensor
     bias_gradient: Tensor
-    rule: _Rule
+    steps: Steps
     sources: list[_Source] = field(default_factory=list)
 
 
@@ -115,10 +55,13 @@ class DensePlan:
 
     @staticmethod
     def serves(network: Network) -> bool:
-        """Whether every layer is dense, without normalisation and dropout, and on the CPU."""
-        parts = network.layers.values()
-        on_cpu = all(p.device.type == "cpu" for p in network.parameters())
-        return on_cpu and not network.dropouts and all(type(part) in (Dense, DenseLayer) for part in parts)
+        """Whether every layer is dense, its activation written out, no normalisation or dropout, and on the CPU."""
+        if network.dropouts or any(p.device.type != "cpu" for p in network.parameters()):
+            return False
+        return all(
+            type(part) is DecisionLayer or (type(part) is DenseLayer and part.activation.steps is not None)
+            for part in network.layers.values()
+        )
 
     def __init__(self, network: Network, settings: Settings, batch_size: int) -> None:
         self.network, self.sums, self.batch_size = network, settings.sum_loss, batch_size
@@ -143,15 +86,15 @@ class DensePlan:
             if label.role is Role.DECISION:
                 place = decisions.index(u)
                 sums, gradient = self.decisions[place], self.decisions_gradient[place]
-                work = _Work(sums, sums, gradient, gradient, part.bias.data, _grad(part.bias), _RULES[""])
+                work = _Work(sums, sums, gradient, gradient, part.bias.data, _grad(part.bias), _steps(""))
             else:
-                rule = _RULES[label.activation]
+                steps = _steps(label.activation)
                 sums, sums_gradient = zeros(n, part.out_features), zeros(n, part.out_features)
-                shares = rule.in_place and label.width_factor == 1
+                shares = steps.in_place and label.width_factor == 1
                 emitted = sums if shares else zeros(n, part.out_features * label.width_factor)
                 # The gradient of the sums may overwrite that of what is emitted wherever the two are of one shape.
                 gradient = sums_gradient if label.width_factor == 1 else torch.zeros_like(emitted)
-                work = _Work(sums, emitted, gradient, sums_gradient, part.bias.data, _grad(part.bias), rule)
+                work = _Work(sums, emitted, gradient, sums_gradient, part.bias.data, _grad(part.bias), steps)
             works[u] = work
             self._connect(u, part, works)
         self.forward_order = list(works.values())
@@ -178,11 +121,11 @@ class DensePlan:
             torch.addmm(work.bias, first.emitted, first.transposed, out=sums)
             for source in others:
                 sums.addmm_(source.emitted, source.transposed)
-            work.rule.forward(sums, work.emitted)
+            work.steps.forward(sums, work.emitted)
         loss = self._class_loss(y) if self.network.classifies else self._number_loss(y)
         for work in self.backward_order:
             dz = work.sums_gradient
-            work.rule.backward(work.gradient, work.sums, work.emitted, dz)
+            work.steps.backward(work.gradient, work.sums, work.emitted, dz)
             torch.sum(dz, 0, out=work.bias_gradient)
             transposed = dz.t()
             for source in work.sources:
@@ -260,3 +203,9 @@ def _flattened(network: Network, settings: Settings) -> tuple[list[Group], list[
 def _grad(parameter: Tensor) -> Tensor:
     assert parameter.grad is not None
     return parameter.grad
+
+
+def _steps(activation: str) -> Steps:
+    steps = ACTIVATIONS[activation].steps
+    assert steps is not None  # ``serves`` has looked
+    return steps

@@ -59,8 +59,8 @@ class TrainingObjective:
     many processes as cores, is faster than the other way round.
     """
 
-    # What every training needs, for executors that load it once for all: the first optimiser imports torch._dynamo.
-    preload: ClassVar[tuple[str, ...]] = ("torch", "torch._dynamo", "nasbot.training.loop", "nasbot.training.weights")
+    # What every training needs, for executors that load it once for all.
+    preload: ClassVar[tuple[str, ...]] = ("torch", "nasbot.training.loop", "nasbot.training.weights")
     carries: ClassVar[tuple[str, ...]] = ("data_folder",)  # what goes with it to another machine
     leaves: ClassVar[tuple[str, ...]] = ("weights",)  # and what comes back
 
