@@ -194,7 +194,9 @@ def difference(line: Mapping[str, Any], networks: Sequence[Architecture]) -> Dif
     """One history decided again."""
     arch, beliefs = decided(line, networks)
     then, now = np.array(line["beliefs"]), np.array(beliefs)
-    far = float(np.abs(then - now).max(initial=0.0)) if then.shape == now.shape else np.inf
+    # Relative where numbers are large: log EI is -1e3 where nothing is hoped for.
+    same_shape = then.shape == now.shape
+    far = float((np.abs(then - now) / np.maximum(1.0, np.abs(then))).max(initial=0.0)) if same_shape else np.inf
     name = f"{line['problem']}, {len(line['trials'])} trials, {line['options'] or 'defaults'}"
     return Difference(name, to_dict(arch) == line["proposal"], far)
 
