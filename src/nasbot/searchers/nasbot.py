@@ -23,18 +23,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbot.acquisition import (
+    Acquisition,
     Feasibility,
+    LogEI,
     Maximum,
+    Outlook,
     Utility,
-    averaged,
+    acquisition_of,
     by_evolution,
     by_evolution_and_climbing,
-    expected_improvement,
     log_averaged,
     log_expected_improvement,
-    thompson,
     uniform,
-    upper_confidence_bound,
 )
 from nasbot.architecture import Architecture, Vocabulary
 from nasbot.candidate import Candidate
@@ -61,16 +61,6 @@ N_INCUMBENTS = 10  # best evaluated networks from which the default maximiser al
 # and half a fair sample of the rest, and only the best candidates by the whole belief: distances are most of deciding.
 N_LANDMARKS = 32
 N_NEAREST = 5  # evaluated networks shown beside a prediction
-
-
-class Acquisition(StrEnum):
-    """What a network is worth evaluating for."""
-
-    LOG_EI = "log-ei"
-    EI = "ei"
-    UCB = "ucb"
-    THOMPSON = "thompson"
-    UNIFORM = "uniform"
 
 
 class Maximiser(StrEnum):
@@ -112,7 +102,7 @@ class NASBOT(PoolSearcher):
     modifiers: tuple[str, ...] = None  # type: ignore[assignment]  # ``default_modifiers`` unless some are given
     distance: NetworkDistance = None  # type: ignore[assignment]  # that of ``default_distance`` unless one is given
     belief: BeliefOptions = field(default_factory=BeliefOptions)
-    acquisition: Acquisition = Acquisition.LOG_EI
+    acquisition: Acquisition = field(default_factory=LogEI)  # or its name: "log-ei", "ei", "ucb", "thompson", "uniform"
     maximiser: Maximiser = Maximiser.CLIMBING
     kernel_terms: KernelTerms = KernelTerms.BOTH
     name: str = "NASBOT"
@@ -123,7 +113,8 @@ class NASBOT(PoolSearcher):
         super().__post_init__()
         if self.distance is None:
             object.__setattr__(self, "distance", default_distance(self.space.vocabulary))
-        for option, kind in (("acquisition", Acquisition), ("maximiser", Maximiser), ("kernel_terms", KernelTerms)):
+        object.__setattr__(self, "acquisition", acquisition_of(self.acquisition))
+        for option, kind in (("maximiser", Maximiser), ("kernel_terms", KernelTerms)):
             object.__setattr__(self, option, member(kind, getattr(self, option), option))
 
     @cached_property
@@ -207,7 +198,8 @@ class NASBOT(PoolSearcher):
         for_evolution: np.random.Generator,
         clock: _Stopwatch,
     ) -> Maximum:
-        utility = self._utility_under(view, for_utility, clock)
+        chance = for_utility.spawn(1)[0].random()
+        utility = self._utility_under(view, chance, for_utility, clock)
         operator = self.operator()
         n_evaluations = evaluation_schedule(self.step(history))
         if self.maximiser is Maximiser.PAPER:
@@ -219,7 +211,7 @@ class NASBOT(PoolSearcher):
                 n_evaluations=n_evaluations,
                 rng=for_evolution,
             )
-        rough = self._utility_under(view.rough, for_utility, clock) if view and view.rough else None
+        rough = self._utility_under(view.rough, chance, for_utility, clock) if view and view.rough else None
         return by_evolution_and_climbing(
             rough or utility,
             operator,
@@ -231,39 +223,31 @@ class NASBOT(PoolSearcher):
             rng=for_evolution,
         )
 
-    def _utility_under(self, view: _View | None, rng: np.random.Generator, clock: _Stopwatch) -> Utility:
-        """The utility of networks, given what is believed; chance alone while nothing is."""
+    def _utility_under(self, view: _View | None, chance: float, rng: np.random.Generator, clock: _Stopwatch) -> Utility:
+        """Acquisition values; uniform random before the first observation."""
 
         def utility(archs: Sequence[Architecture]) -> Floats:
             if view is None:
                 return uniform(np.zeros(len(archs)), rng=rng)
             with clock("distances"):
-                between = self._cross(view, archs)
+                packed = self.distance.pack(archs)
+                between = self.distance.cross(view.packed, packed)
                 rows = self._rows(between.d, between.d_bar)
-            values = self._utility(view.predict(rows), view, rng)
-            return values if view.feasibility is None else self._weighed(values, view.log_feasible(rows))
+            values = self.acquisition(self._outlook(view, rows, packed, chance), rng=rng)
+            return values if view.feasibility is None else self.acquisition.weighed(values, view.log_feasible(rows))
 
         return utility
 
-    def _utility(self, prediction: Prediction, view: _View, rng: np.random.Generator) -> Floats:
-        mean, sd = prediction.mean, np.sqrt(prediction.variance)
-        match self.acquisition:
-            case Acquisition.LOG_EI:
-                return log_averaged(log_expected_improvement(mean, sd, view.belief.best_value))
-            case Acquisition.EI:
-                return averaged(expected_improvement(mean, sd, view.belief.best_value))
-            case Acquisition.UCB:
-                return averaged(upper_confidence_bound(mean, sd, view.n_evaluated))
-            case Acquisition.THOMPSON:
-                return averaged(thompson(mean, sd, rng=rng))
-            case Acquisition.UNIFORM:
-                return uniform(mean[0], rng=rng)
+    def _outlook(self, view: _View, rows: Rows, packed: Any, chance: float) -> Outlook:
+        """What is believed of networks with these rows to the known ones; ``chance`` chooses a sample."""
 
-    def _weighed(self, values: Floats, log_feasible: Floats) -> Floats:
-        """Improvements count by their probability of happening at all; other utilities are lowered by as many sd."""
-        if self.acquisition is Acquisition.EI:
-            return values * np.exp(log_feasible)
-        return values + log_feasible
+        def covariance() -> Floats:
+            among = self.distance.pairwise(packed)
+            return view.belief.covariance(rows[: view.n_known, :], self._rows(among.d, among.d_bar))
+
+        mean, variance, _ = view.predict(rows)
+        sample = int(chance * len(mean))
+        return Outlook(mean, np.sqrt(variance), view.belief.best_value, view.n_evaluated, sample, covariance)
 
     # -- what is believed --------------------------------------------------------------------------------------------
 
