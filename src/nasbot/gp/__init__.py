@@ -2,6 +2,7 @@
 
 kernel, hyperparameters    eq. (7) and its eleven hyper-parameters with their prior
 rows, warping              what comes in, made unit free
+fidelity                   what evaluations at less than the full effort say
 likelihood, slice_sampler, fit    hyper-parameters from data: posterior samples, or their mode
 posterior, pending, mixture       conditioning, hallucinated points, predictions of the ensemble
 repair, calibration        what had to be mended, and whether the belief is honest

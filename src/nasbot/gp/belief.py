@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from nasbot.errors import OptionError
 from nasbot.gp.calibration import Calibration, leave_one_out
+from nasbot.gp.fidelity import checked_fidelities, levelled
 from nasbot.gp.fit import Chain, Estimate, default_starts, feasible, posterior_mode, posterior_samples
 from nasbot.gp.hyperparameters import FloatArray, Hyperparameters, Prior
 from nasbot.gp.kernel import ensemble_kernel
@@ -98,8 +99,11 @@ class Belief:
 
     @property
     def best_value(self) -> float:
-        """The incumbent τ in standardised units: what an improvement must exceed."""
-        return float(self.values.max())
+        """The incumbent τ in standardised units: what an improvement must exceed. Of full fidelity where one is."""
+        fidelities = self.posterior.fidelities
+        if fidelities is None or not np.any(full := fidelities[: len(self.values)] == 1.0):
+            return float(self.values.max())
+        return float(self.values[full].max())
 
     @property
     def denoised(self) -> FloatArray:
@@ -111,9 +115,10 @@ class Belief:
         """The samples by name, in unit-free terms; ``scaling.in_distance_units`` converts the decays."""
         return tuple(Hyperparameters.from_log(vector, self.scaling.form) for vector in self.posterior.vectors)
 
-    def predict(self, cross: Rows) -> Prediction:
-        """Mean and variance (samples, m) of the objective without noise at m points."""
-        return self.posterior.predict(self._from_known(cross))
+    def predict(self, cross: Rows, fidelities: FloatArray | None = None) -> Prediction:
+        """Mean and variance (samples, m) of the objective without noise at m points; at fidelity 1 unless given."""
+        at = None if fidelities is None else checked_fidelities(fidelities, cross.m)
+        return self.posterior.predict(self._from_known(cross), at)
 
     def covariance(self, cross: Rows, among: Rows) -> FloatArray:
         """Posterior covariance (samples, m, m) among m points, from cross rows and those among themselves."""
@@ -136,7 +141,9 @@ class Belief:
         hallucinating.
         """
         powered = self._among(among, len(chosen))
-        posterior, repairs = condition(powered, self.values[chosen], self.posterior.vectors, self.scaling.form)
+        fidelities = None if self.posterior.fidelities is None else self.posterior.fidelities[chosen]
+        values, vectors = self.values[chosen], self.posterior.vectors
+        posterior, repairs = condition(powered, values, vectors, self.scaling.form, fidelities)
         return replace(self, posterior=posterior, repairs=self.repairs + repairs)
 
     def interval(self, prediction: Prediction, level: float = 0.9) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -166,25 +173,38 @@ def fit_belief(
     values: FloatArray,
     *,
     options: BeliefOptions,
+    fidelities: FloatArray | None = None,
     chain: Chain | None = None,
     rng: np.random.Generator,
 ) -> Belief:
     """The belief after observing values (n,), higher being better, at points with rows (rows, n, n) among them.
 
+    ``fidelities`` (n,) in (0, 1] say at which share of the full effort each was observed; all 1 is the same as None.
     A kind of row that is absent leaves its term of eq. (7) out. Equal arguments and an equal ``rng`` stream give an
     equal belief in any process. ``rng`` is not drawn from when the mode alone is asked for.
     """
     form = rows.check_among().form(options.distance_power, options.normalised_power)
+    values = checked_values(values, rows.n)
+    lower = None if fidelities is None else checked_fidelities(fidelities, rows.n)
+    if lower is not None:
+        form = replace(form, has_fidelities=True)
+        values = levelled(values, lower, ~np.any(rows.array, axis=0))
     scaling = RowScaling.of(rows, form)
     powered = scaling.powered(rows)
-    warped = warp_values(checked_values(values, rows.n), options.warp)
-    target = LogPosterior.of(powered, warped.standardised, form, options.prior)
+    warped = warp_values(values, options.warp)
+    target = LogPosterior.of(powered, warped.standardised, form, options.prior, lower)
     rough = target
     if (n := len(warped.standardised)) > 2 * ROUGH_SIZE:
         few = _rough_choice(n)
-        rough = LogPosterior.of(powered[:, few][:, :, few], warped.standardised[few], form, options.prior)
+        rough = LogPosterior.of(
+            powered[:, few][:, :, few],
+            warped.standardised[few],
+            form,
+            options.prior,
+            None if lower is None else lower[few],
+        )
     estimate = _estimate(target, rough, options, chain, rng)
-    posterior, repairs = condition(powered, warped.standardised, estimate.vectors, form)
+    posterior, repairs = condition(powered, warped.standardised, estimate.vectors, form, lower)
     repairs += Repairs(rejected_draws=estimate.n_rejected)
     last = Chain(tuple(float(entry) for entry in estimate.vectors[-1]))
     return Belief(posterior, scaling, warped, last, repairs, estimate.n_evaluations)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from nasbot.gp.fidelity import remainder, remainder_slope
 from nasbot.gp.hyperparameters import FloatArray, KernelForm, Prior
 from nasbot.gp.kernel import unit_factor
 
@@ -35,16 +36,24 @@ class LogPosterior:
     values: FloatArray  # (n,), standardised
     prior_mean: FloatArray  # (hyper-parameters,)
     prior_spread: FloatArray  # (hyper-parameters,)
+    fidelities: FloatArray | None = None  # (n,)
     # The last exponentials of each block of rows, by their decays. Sampling one coordinate at a time changes one
     # block at most, so this saves more than half of the exponentials; results stay the same to the bit.
     _memory: dict[int, tuple[bytes, FloatArray]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, powered: FloatArray, values: FloatArray, form: KernelForm, prior: Prior) -> LogPosterior:
-        """From powered rows (rows, n, n) and standardised values (n,)."""
+    def of(
+        cls,
+        powered: FloatArray,
+        values: FloatArray,
+        form: KernelForm,
+        prior: Prior,
+        fidelities: FloatArray | None = None,
+    ) -> LogPosterior:
+        """From powered rows (rows, n, n), standardised values (n,), and fidelities (n,) where the form has them."""
         column, row = np.triu_indices(len(values), 1)
         pairs = np.ascontiguousarray(powered[:, row, column])
-        return cls(form, pairs, row + len(values) * column, values, prior.mean(form), prior.spread(form))
+        return cls(form, pairs, row + len(values) * column, values, prior.mean(form), prior.spread(form), fidelities)
 
     def __call__(self, vector: FloatArray) -> float:
         """The log density at one log vector (hyper-parameters,)."""
@@ -94,11 +103,33 @@ class LogPosterior:
         gram = units[0] * theta[0]
         for unit, scale in zip(units[1:], self.form.scales(theta)[1:], strict=True):
             gram += unit * scale
+        if self.fidelities is not None:
+            kappa, offset, _ = self.form.fidelity(theta)
+            weight = self._pairs_of(self._remainder(theta))
+            gram = gram * (1.0 + kappa * weight) + offset * weight
         buffer = np.zeros(n * n)
         buffer[self.places] = gram
-        buffer[:: n + 1] = self.form.scales(theta).sum() + theta[-1]
+        buffer[:: n + 1] = self.prior_variance(theta) + theta[-1]
         lower, failed = lapack.dpotrf(buffer.reshape(n, n, order="F"), lower=1, clean=0, overwrite_a=1)
         return None if failed else lower
+
+    def prior_variance(self, theta: FloatArray) -> FloatArray:
+        """The variance of the objective at each observation: () where all are equal, else (n,)."""
+        variance: FloatArray = self.form.scales(theta).sum()
+        if self.fidelities is None:
+            return variance
+        kappa, offset, _ = self.form.fidelity(theta)
+        weight = self._remainder(theta) ** 2
+        return np.asarray(variance * (1.0 + kappa * weight) + offset * weight)
+
+    def _remainder(self, theta: FloatArray) -> FloatArray:
+        assert self.fidelities is not None  # asked only where there are some
+        return remainder(self.fidelities, self.form.fidelity(theta)[2])
+
+    def _pairs_of(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
+        """xᵢ yⱼ (pairs,), with y = x unless given, in the order of ``places``."""
+        column, row = np.divmod(self.places, len(self.values))
+        return np.asarray(x[row] * (x if y is None else y)[column])
 
     def _log_density(self, vector: FloatArray, lower: FloatArray, misfit: float) -> float:
         half_log_determinant = float(np.log(lower.diagonal()).sum())
@@ -115,10 +146,33 @@ class LogPosterior:
         pairwise = solved[row] * solved[column] - inverse.ravel(order="F")[self.places]
         diagonal = 0.5 * (solved @ solved - np.trace(inverse))
         gradient = np.zeros_like(theta)
+        gradient[-1] = diagonal * theta[-1]
+        if self.fidelities is not None:
+            each = 0.5 * (solved**2 - inverse.diagonal())
+            self.form.fidelity(gradient)[:] = self._fidelity_gradient(theta, units, pairwise, each)
+            kappa, phi = self.form.fidelity(theta)[0], self._remainder(theta)
+            pairwise = pairwise * (1.0 + kappa * self._pairs_of(phi))
+            diagonal = each @ (1.0 + kappa * phi**2)
         for index, (unit, factors) in enumerate(zip(units, self.form.factors, strict=True)):
             pairwise_term = pairwise * unit * theta[index]
             gradient[index] = pairwise_term.sum() + diagonal * theta[index]
             for rows in factors:
                 self.form.decays(gradient)[rows] -= self.form.decays(theta)[rows] * (self.pairs[rows] @ pairwise_term)
-        gradient[-1] = diagonal * theta[-1]
         return gradient
+
+    def _fidelity_gradient(
+        self, theta: FloatArray, units: list[FloatArray], pairwise: FloatArray, each: FloatArray
+    ) -> list[float]:
+        """By log κ, log c and log g; ``each`` is what ``pairwise`` is on the diagonal."""
+        assert self.fidelities is not None
+        kappa, offset, g = self.form.fidelity(theta)
+        scales = self.form.scales(theta)
+        plain = sum(unit * scale for unit, scale in zip(units, scales, strict=True))
+        phi, slope = self._remainder(theta), remainder_slope(self.fidelities, float(g))
+        weight, change = self._pairs_of(phi), self._pairs_of(phi, slope) + self._pairs_of(slope, phi)
+        return [
+            kappa * (pairwise @ (weight * plain) + each @ phi**2 * scales.sum()),
+            offset * (pairwise @ weight + each @ phi**2),
+            pairwise @ (change * (kappa * plain + offset))
+            + 2.0 * each @ (phi * slope) * (kappa * scales.sum() + offset),
+        ]

@@ -25,7 +25,8 @@ from nasbot.gp.repair import Repairs, factorise
 def hallucinate(posterior: Posterior, cross_powered: FloatArray, powered: FloatArray) -> tuple[Posterior, Repairs]:
     """The posterior that also knows q pending points, from their powered rows (rows, known, q) and (rows, q, q).
 
-    The result expects cross rows with known + q rows, the pending ones last; it can be hallucinated on again.
+    They are taken to be at full fidelity, where they say most. The result expects rows from known + q points, the
+    pending ones last; it can be hallucinated on again.
     """
     known, pending = cross_powered.shape[1:]
     if pending == 0:
@@ -42,4 +43,5 @@ def hallucinate(posterior: Posterior, cross_powered: FloatArray, powered: FloatA
         whitener[s, known:, known:] = factor.whitener
         whitener[s, known:, :known] = -factor.whitener @ (whitened[s].T @ posterior.whitener[s])
     weights = np.concatenate([posterior.weights, np.zeros((samples, pending))], axis=1)
-    return replace(posterior, whitener=whitener, weights=weights), repairs
+    fidelities = None if posterior.fidelities is None else np.append(posterior.fidelities, np.ones(pending))
+    return replace(posterior, whitener=whitener, weights=weights, fidelities=fidelities), repairs

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nasbot.gp.fidelity import remainder, with_fidelities
 from nasbot.gp.hyperparameters import FloatArray, KernelForm
 from nasbot.gp.kernel import ensemble_kernel
 from nasbot.gp.repair import Repairs, factorise, floored
@@ -39,6 +40,7 @@ class Posterior:
     whitener: FloatArray  # (s, known, known)
     weights: FloatArray  # (s, known): (K + η²I)⁻¹Y, zero for hallucinated points
     denoised: FloatArray  # (s, n): the mean at each observation, its own value being one of those that are known
+    fidelities: FloatArray | None  # (known,) where some are below 1
     unexplained: tuple[FloatArray | None, ...]  # of each sample, where clipping took directions out (``repair.py``)
 
     @property
@@ -56,17 +58,25 @@ class Posterior:
         """η² (s,) of each sample."""
         return np.asarray(np.exp(self.vectors[:, -1]))
 
-    def predict(self, cross_powered: FloatArray) -> Prediction:
-        """Mean and variance at m points, from their powered rows (rows, known, m)."""
+    def predict(self, cross_powered: FloatArray, fidelities: FloatArray | None = None) -> Prediction:
+        """Mean and variance at m points, from their powered rows (rows, known, m); at fidelity 1 unless given (m,)."""
         m = cross_powered.shape[2]
         mean, variance = np.empty((len(self.vectors), m)), np.empty((len(self.vectors), m))
+        prior = np.broadcast_to(self.prior_variance[:, None], mean.shape)
+        if fidelities is not None and self.fidelities is not None:
+            kappa, offset, g = np.moveaxis(np.exp(self.form.fidelity(self.vectors)), -1, 0)
+            weight = remainder(fidelities, g) ** 2
+            prior = prior * (1.0 + kappa[:, None] * weight) + offset[:, None] * weight
         step = max(1, CHUNK // max(1, len(self.vectors) * self.n_known))
         for start in range(0, m, step):
             part = slice(start, start + step)
             cross_gram = ensemble_kernel(cross_powered[:, :, part], self.vectors, self.form)
+            if fidelities is not None and self.fidelities is not None:
+                right = fidelities[part]
+                cross_gram = with_fidelities(cross_gram, self.vectors, self.form, self.fidelities, right)
             mean[:, part] = (self.weights[:, None, :] @ cross_gram)[:, 0, :]
             whitened = self.whitener @ cross_gram
-            variance[:, part] = self.prior_variance[:, None] - np.einsum("skm,skm->sm", whitened, whitened)
+            variance[:, part] = prior[:, part] - np.einsum("skm,skm->sm", whitened, whitened)
         variance, repairs = floored(variance, self.prior_variance[:, None])
         return Prediction(mean, variance, repairs)
 
@@ -81,7 +91,11 @@ class Posterior:
 
 
 def condition(
-    powered: FloatArray, values: FloatArray, vectors: FloatArray, form: KernelForm
+    powered: FloatArray,
+    values: FloatArray,
+    vectors: FloatArray,
+    form: KernelForm,
+    fidelities: FloatArray | None = None,
 ) -> tuple[Posterior, Repairs]:
     """The ensemble with log vectors (s, h) given values (n,) at points with powered rows (rows, n, n)."""
     samples, n = len(vectors), len(values)
@@ -91,9 +105,12 @@ def condition(
     for s, vector in enumerate(vectors):
         theta = np.exp(vector)
         gram = ensemble_kernel(powered, vector[None], form)[0]
-        factor = factorise(gram, theta[-1], form.scales(theta).sum())
+        observed = gram
+        if fidelities is not None:
+            observed = with_fidelities(gram[None], vector[None], form, fidelities, fidelities)[0]
+        factor = factorise(observed, theta[-1], form.scales(theta).sum())
         whitener[s], repairs = factor.whitener, repairs + factor.repairs
         weights[s] = factor.whitener.T @ (factor.whitener @ values)
         denoised[s] = gram @ weights[s]
         unexplained.append(factor.unexplained)
-    return Posterior(form, vectors, whitener, weights, denoised, tuple(unexplained)), repairs
+    return Posterior(form, vectors, whitener, weights, denoised, fidelities, tuple(unexplained)), repairs
