@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.bars import Bar
-from nasbot.gp import Belief, BeliefOptions, Chain, Inference, Prior, fit_belief
-from nasbot.gp.distances import DistanceScaling, kernel_form
+from nasbot.gp import Belief, BeliefOptions, Chain, Inference, Prior, Rows, fit_belief
 from nasbot.gp.hyperparameters import FloatArray
 from nasbot.gp.likelihood import LogPosterior
+from nasbot.gp.rows import RowScaling
 from nasbot.gp.slice_sampler import slice_walk
 from nasbot.gp.warping import warp_values
 
@@ -52,13 +52,13 @@ def cpu_seconds(action: Callable[[], object], repetitions: int) -> float:
 def measure(n: int, repetitions: int) -> dict[str, float]:
     """All figures at n observations."""
     d, d_bar, values = problem(n)
-    form = kernel_form(d, d_bar, 1.0, 1.0)
-    features = DistanceScaling.of(d, d_bar, form).features(d, d_bar)
-    target = LogPosterior.of(features, warp_values(values).standardised, form, Prior())
+    rows = Rows.of(d, d_bar)
+    form = rows.form(1.0, 1.0)
+    target = LogPosterior.of(RowScaling.of(rows, form).powered(rows), warp_values(values).standardised, form, Prior())
 
     def fit(inference: Inference, chain: Chain | None = None) -> Belief:
         options = BeliefOptions(inference=inference)
-        return fit_belief(d, d_bar, values, options=options, chain=chain, rng=np.random.default_rng(1))
+        return fit_belief(rows, values, options=options, chain=chain, rng=np.random.default_rng(1))
 
     def sweep() -> object:
         rng = np.random.default_rng(1)
@@ -73,7 +73,7 @@ def measure(n: int, repetitions: int) -> dict[str, float]:
         "mode, warm": cpu_seconds(lambda: fit(Inference.MAP, mode.chain), repetitions),
         "fit": cpu_seconds(lambda: fit(Inference.SAMPLE), repetitions),
         "fit, warm": cpu_seconds(lambda: fit(Inference.SAMPLE, belief.chain), repetitions),
-        "predict 500": cpu_seconds(lambda: belief.predict(cross, cross_bar), repetitions),
+        "predict 500": cpu_seconds(lambda: belief.predict(Rows.of(cross, cross_bar)), repetitions),
         "samples": float(len(belief.hyperparameters)),
     }
 

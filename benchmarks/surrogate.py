@@ -23,7 +23,7 @@ from benchmarks.synthetic import KINDS
 from nasbot._rng import Role, stream
 from nasbot.architecture import Architecture, SearchSpace, initial_pool
 from nasbot.evolution import Mutation, MutationOperator
-from nasbot.gp import BeliefOptions, fit_belief
+from nasbot.gp import BeliefOptions, Rows, fit_belief
 from nasbot.otmann import Otmann
 from nasbot.synthetic import SYNTHETIC
 
@@ -81,8 +81,9 @@ def skill(problem: Problem, preset: str, n_splits: int) -> Skill:
         known, asked = np.split(order, [N_KNOWN[split % len(N_KNOWN)]])
         rows, rng = known[:, None], stream(split, 1, Role.EXPERIMENT)
         d, d_bar, values = table.d[:, rows, known], table.d_bar[:, rows, known], problem.values[known]
-        belief = fit_belief(d, d_bar, values, options=BeliefOptions(), rng=rng)
-        predicted = belief.predict(table.d[:, rows, asked], table.d_bar[:, rows, asked]).mean.mean(axis=0)
+        belief = fit_belief(Rows.of(d, d_bar), values, options=BeliefOptions(), rng=rng)
+        cross = Rows.of(table.d[:, rows, asked], table.d_bar[:, rows, asked])
+        predicted = belief.predict(cross).mean.mean(axis=0)
         true = problem.values[asked]
         best = np.argsort(-true, kind="stable")[:N_BEST]
         found.append([spearmanr(predicted[asked_of], true[asked_of])[0] for asked_of in (slice(None), best)])

@@ -35,7 +35,6 @@ from nasbot.gp import BeliefOptions
 from nasbot.otmann import Otmann
 from nasbot.searchers import (
     NASBOT,
-    Acquisition,
     EvolutionSearch,
     KernelTerms,
     Maximiser,
@@ -87,9 +86,9 @@ ABLATIONS: Mapping[str, Make] = {
     "p=2 p_bar=2": partial(_with_powers, 2.0, 2.0),
     "p=2 p_bar=1": partial(_with_powers, 2.0, 1.0),
     "paper's maximiser": partial(_with_papers_masses, maximiser=Maximiser.PAPER),
-    "EI": partial(_with_papers_masses, acquisition=Acquisition.EI),
-    "UCB": partial(_with_papers_masses, acquisition=Acquisition.UCB),
-    "Thompson": partial(_with_papers_masses, acquisition=Acquisition.THOMPSON),
+    "EI": partial(_with_papers_masses, acquisition="ei"),
+    "UCB": partial(_with_papers_masses, acquisition="ucb"),
+    "Thompson": partial(_with_papers_masses, acquisition="thompson"),
 }
 # Networks changed much as the authors' code changes them, to tell a difference of the search from one of the modifiers.
 RELEASE: Mapping[str, Make] = {

@@ -14,7 +14,6 @@ from nasbot.acquisition.functions import (
     expected_improvement,
     log_averaged,
     log_expected_improvement,
-    thompson,
     uniform,
     upper_confidence_bound,
 )
@@ -75,13 +74,6 @@ def test_averages_over_hyper_parameter_samples() -> None:
     np.testing.assert_allclose(log_averaged(np.log(utility)), np.log([2.0, 6.0]))
     far = np.array([[-1e6], [-1e6 - 5]])
     assert log_averaged(far)[0] == pytest.approx(-1e6 - math.log(2) + math.log1p(math.exp(-5)))
-
-
-def test_thompson_draws_have_the_belief_as_their_distribution() -> None:
-    mean, sd = np.full(20_000, 2.0), np.full(20_000, 3.0)
-    draws = thompson(mean, sd, rng=np.random.default_rng(0))
-    assert draws.mean() == pytest.approx(2.0, abs=0.1)
-    assert draws.std() == pytest.approx(3.0, abs=0.1)
 
 
 def test_upper_confidence_bound_likes_the_uncertain_and_uniform_likes_nothing() -> None:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from nasbot.gp.distances import DistanceScaling, kernel_form
 from nasbot.gp.hyperparameters import Hyperparameters, Prior
 from nasbot.gp.likelihood import LogPosterior
+from nasbot.gp.rows import Rows, RowScaling
 from nasbot.gp.warping import Warp, warp_values
 
 
@@ -34,11 +34,19 @@ def problem(n, seed=0, noise=0.1):
     return x, distances(x, x), normalised_distances(x, x), values
 
 
-def log_posterior(d, d_bar, values, *, warp=Warp.NONE, p=1.0, p_bar=1.0):
-    form = kernel_form(d, d_bar, p, p_bar)
-    scaling = DistanceScaling.of(d, d_bar, form)
+def log_posterior(d, d_bar, values, *, warp=Warp.NONE, p=1.0, p_bar=1.0, **more):
+    rows = Rows.of(d, d_bar, **more)
+    form = rows.form(p, p_bar)
+    scaling = RowScaling.of(rows, form)
     standardised = warp_values(values, warp).standardised
-    return LogPosterior.of(scaling.features(d, d_bar), standardised, form, Prior()), scaling
+    return LogPosterior.of(scaling.powered(rows), standardised, form, Prior()), scaling
 
 
 THETA = Hyperparameters(0.7, 0.4, (0.3, 0.5, 0.2, 0.9), (1.1, 0.6, 0.2, 0.4), 0.05)
+
+
+def more_rows(n, seed=3):
+    """Rows of two features and three params among n points, as keyword arguments of `Rows.of`."""
+    rng = np.random.default_rng(seed)
+    gaps = [np.abs(x[:, :, None] - x[:, None, :]) for x in (3.0 * rng.standard_normal((2, n)), rng.random((3, n)))]
+    return {"features": gaps[0], "params": gaps[1]}

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from nasbot.errors import OptionError
-from nasbot.gp import BeliefOptions, Chain, Inference, InvalidDistancesError, InvalidValuesError, Warp, fit_belief
+from nasbot.gp import BeliefOptions, Chain, Inference, InvalidDistancesError, InvalidValuesError, Rows, Warp, fit_belief
 from nasbot.gp.mixture import mixture_moments
 from tests.gp.problems import distances, normalised_distances, objective, points, problem
 
@@ -11,11 +11,11 @@ MAP = BeliefOptions(inference=Inference.MAP)
 
 
 def _fit(d, d_bar, values, options=SAMPLE, seed=0, chain=None):
-    return fit_belief(d, d_bar, values, options=options, chain=chain, rng=np.random.default_rng(seed))
+    return fit_belief(Rows.of(d, d_bar), values, options=options, chain=chain, rng=np.random.default_rng(seed))
 
 
 def _cross(x, others):
-    return distances(x, others), normalised_distances(x, others)
+    return Rows.of(distances(x, others), normalised_distances(x, others))
 
 
 @pytest.mark.parametrize("options", [SAMPLE, MAP])
@@ -25,7 +25,7 @@ def test_learns_a_function_of_the_points(options, warp):
     others = points(200, seed=5)
     powers = {"distance_power": 1.0, "normalised_power": 1.0}  # with which this kernel is definite
     belief = _fit(d, d_bar, values, BeliefOptions(inference=options.inference, n_samples=4, warp=warp, **powers))
-    prediction = belief.predict(*_cross(x, others))
+    prediction = belief.predict(_cross(x, others))
     assert prediction.mean.shape == prediction.variance.shape == ((4 if options is SAMPLE else 1), 200)
     lower, median, upper = belief.interval(prediction, level=0.9)
     truth = objective(others)
@@ -40,15 +40,15 @@ def test_equal_arguments_give_equal_beliefs_and_another_stream_another():
     x, d, d_bar, values = problem(20)
     cross = _cross(x, points(5, seed=3))
     first, again, other = (_fit(d, d_bar, values, seed=seed) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(first.predict(*cross).mean, again.predict(*cross).mean)
+    np.testing.assert_array_equal(first.predict(cross).mean, again.predict(cross).mean)
     assert first.chain == again.chain
-    assert np.any(first.predict(*cross).mean != other.predict(*cross).mean)
+    assert np.any(first.predict(cross).mean != other.predict(cross).mean)
 
 
 def test_the_mode_draws_nothing_from_the_stream():
     _, d, d_bar, values = problem(10)
     rng = np.random.default_rng(0)
-    fit_belief(d, d_bar, values, options=MAP, rng=rng)
+    fit_belief(Rows.of(d, d_bar), values, options=MAP, rng=rng)
     assert rng.random() == np.random.default_rng(0).random()
 
 
@@ -89,10 +89,14 @@ def test_units_of_distances_and_values_do_not_matter(options, warp, of_d, of_y):
     x, d, d_bar, values = problem(15)
     values = np.exp(values)
     options = BeliefOptions(inference=options.inference, n_samples=3, warp=warp)
-    cross_d, cross_d_bar = _cross(x, points(6, seed=9))
+    others = points(6, seed=9)
+    cross, scaled_cross = (
+        _cross(x, others),
+        Rows.of(of_d * distances(x, others), of_d * normalised_distances(x, others)),
+    )
     plain = _fit(d, d_bar, values, options)
     scaled = _fit(of_d * d, of_d * d_bar, of_y * values, options)
-    expected, got = plain.predict(cross_d, cross_d_bar), scaled.predict(of_d * cross_d, of_d * cross_d_bar)
+    expected, got = plain.predict(cross), scaled.predict(scaled_cross)
     np.testing.assert_allclose(got.mean, expected.mean, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(got.variance, expected.variance, rtol=1e-4)
     for end, expected_end in zip(scaled.interval(got), plain.interval(expected), strict=True):
@@ -104,57 +108,72 @@ def test_values_may_be_shifted():
     options = BeliefOptions(warp=Warp.NONE, n_samples=2)
     plain, shifted = _fit(d, d_bar, values, options), _fit(d, d_bar, values + 64.0, options)
     cross = _cross(x, points(6, seed=9))
-    np.testing.assert_allclose(shifted.predict(*cross).mean, plain.predict(*cross).mean, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(shifted.predict(cross).mean, plain.predict(cross).mean, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("kinds", ["d", "d_bar"])
 def test_each_kind_of_distance_alone(kinds):
     x, d, d_bar, values = problem(20)
-    cross_d, cross_d_bar = _cross(x, points(4, seed=2))
+    others = points(4, seed=2)
     if kinds == "d":
         belief = _fit(d, None, values)
-        prediction = belief.predict(cross_d, None)
+        prediction = belief.predict(Rows.of(distances(x, others)))
         with pytest.raises(InvalidDistancesError, match="fitted with 4 distances d and 0 distances d_bar"):
-            belief.predict(cross_d, cross_d_bar)
+            belief.predict(_cross(x, others))
     else:
         belief = _fit(None, d_bar, values)
-        prediction = belief.predict(None, cross_d_bar)
+        prediction = belief.predict(Rows.of(d_bar=normalised_distances(x, others)))
         assert belief.hyperparameters[0].scale == 0.0
     assert len(belief.chain.position) == 6
     assert prediction.mean.shape == (4, 4)
+
+
+def test_params_tell_apart_what_networks_cannot():
+    x, d, d_bar, values = problem(40)
+    setting = np.random.default_rng(7).random(40)
+    gaps = np.abs(setting[:, None] - setting)
+    blind = _fit(d, d_bar, values + 3.0 * setting, MAP)
+    belief = fit_belief(Rows.of(d, d_bar, params=gaps), values + 3.0 * setting, options=MAP, rng=None)
+    assert belief.calibration().log_predictive_density > blind.calibration().log_predictive_density + 0.3
+    at, others = np.array([0.1, 0.9]), np.repeat(points(1, seed=8), 2, axis=0)
+    cross = Rows.of(distances(x, others), normalised_distances(x, others), params=np.abs(setting[:, None] - at))
+    low, high = belief.predict(cross).mean[0]
+    assert high > low + 0.5
+    with pytest.raises(InvalidDistancesError, match="0 features and 1 params; pass the same kinds again, got 4 dist"):
+        belief.predict(_cross(x, others))
 
 
 def test_hallucinated_points_narrow_the_belief_and_leave_its_mean():
     x, d, d_bar, values = problem(12)
     pending, others = points(3, seed=4), points(30, seed=6)
     belief = _fit(d, d_bar, values)
-    told = belief.hallucinate(*_cross(x, pending), *_cross(pending, pending))
-    before = belief.predict(*_cross(x, others))
-    after = told.predict(*_cross(np.concatenate([x, pending]), others))
+    told = belief.hallucinate(_cross(x, pending), _cross(pending, pending))
+    before = belief.predict(_cross(x, others))
+    after = told.predict(_cross(np.concatenate([x, pending]), others))
     np.testing.assert_allclose(after.mean, before.mean, rtol=1e-9, atol=1e-12)
     assert np.all(after.variance < before.variance)
     assert told.calibration().coverage == belief.calibration().coverage
-    with pytest.raises(InvalidDistancesError, match=r"= \(4, 15, m\), got \(4, 12, 30\)"):
-        told.predict(*_cross(x, others))
+    with pytest.raises(InvalidDistancesError, match=r"= \(8, 15, m\), got \(8, 12, 30\)"):
+        told.predict(_cross(x, others))
 
 
 def test_nothing_pending_changes_nothing():
     x, d, d_bar, values = problem(5)
     belief = _fit(d, d_bar, values)
     nobody = points(0)
-    told = belief.hallucinate(*_cross(x, nobody), *_cross(nobody, nobody))
+    told = belief.hallucinate(_cross(x, nobody), _cross(nobody, nobody))
     assert told.posterior is belief.posterior
-    assert belief.predict(*_cross(x, nobody)).mean.shape == (4, 0)
+    assert belief.predict(_cross(x, nobody)).mean.shape == (4, 0)
 
 
 def test_distances_among_pending_points_must_fit_their_cross_distances():
     x, d, d_bar, values = problem(5)
     belief = _fit(d, d_bar, values)
     pending, fewer = points(3, seed=4), points(2, seed=4)
-    with pytest.raises(InvalidDistancesError, match=r"d must have shape .* = \(4, 3, m\), got \(4, 2, 2\)"):
-        belief.hallucinate(*_cross(x, pending), *_cross(fewer, fewer))
-    with pytest.raises(InvalidDistancesError, match="d_bar must have shape"):
-        belief.covariance(*_cross(x, pending), distances(pending, pending), None)
+    with pytest.raises(InvalidDistancesError, match=r"rows must have shape .* = \(8, 3, m\), got \(8, 2, 2\)"):
+        belief.hallucinate(_cross(x, pending), _cross(fewer, fewer))
+    with pytest.raises(InvalidDistancesError, match="got 4 distances d and 0 distances d_bar"):
+        belief.covariance(_cross(x, pending), Rows.of(distances(pending, pending)))
 
 
 def test_many_observations_are_fitted_from_a_rough_start_to_the_same_mode(monkeypatch):
@@ -176,8 +195,8 @@ def test_covariance_has_the_predicted_variances_on_its_diagonal():
     x, d, d_bar, values = problem(12)
     others = points(5, seed=4)
     belief = _fit(d, d_bar, values)
-    covariance = belief.covariance(*_cross(x, others), *_cross(others, others))
-    variance = belief.predict(*_cross(x, others)).variance
+    covariance = belief.covariance(_cross(x, others), _cross(others, others))
+    variance = belief.predict(_cross(x, others)).variance
     np.testing.assert_allclose(np.einsum("sii->si", covariance), variance, rtol=1e-9)
 
 

@@ -47,7 +47,7 @@ def test_several_distances_and_a_second_kind(data):
     assert r2_score(data["truth"], mean) > 0.8
     assert len(model.belief_.hyperparameters[0].normalised_decay) == 4
     assert not model.repairs_
-    with pytest.raises(InvalidDistancesError, match="pass the same kinds again, got d given and d_bar None"):
+    with pytest.raises(InvalidDistancesError, match="same kinds again, got 4 distances d and 0 distances d_bar"):
         model.predict(data["D_cross"])
 
 

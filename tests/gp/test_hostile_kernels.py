@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nasbot.gp import BeliefOptions, Inference, Warp, fit_belief
+from nasbot.gp import BeliefOptions, Inference, Rows, Warp, fit_belief
 
 # Rounding may need a floor here and there; a true, definite kernel on distinct points must need nothing at all.
 KINDS = [
@@ -63,11 +63,11 @@ def test_hostile_kernels_give_finite_predictions(kind):
             distance_power=(1.0, 2.0)[seed // 4 % 2],
             normalised_power=(2.0, 1.0)[seed // 8 % 2],
         )
-        d_bar = d / (1.0 + d)
-        belief = fit_belief(d[:, :n, :n], d_bar[:, :n, :n], values, options=options, rng=rng)
-        _check(belief, belief.predict(d[:, :n], d_bar[:, :n]))
-        told = belief.hallucinate(d[:, :n, n:], d_bar[:, :n, n:], d[:, n:, n:], d_bar[:, n:, n:])
-        _check(told, told.predict(d, d_bar))
+        rows = Rows.of(d, d / (1.0 + d))
+        belief = fit_belief(rows[:n, :n], values, options=options, rng=rng)
+        _check(belief, belief.predict(rows[:n, :]))
+        told = belief.hallucinate(rows[:n, n:], rows[n:, n:])
+        _check(told, told.predict(rows))
         calibration = belief.calibration()
         assert np.all(np.isfinite(calibration.log_density))
         assert np.all(calibration.variance > 0.0)
@@ -93,7 +93,7 @@ def _hub(n):
 @pytest.mark.parametrize("inference", list(Inference))
 def test_an_indefinite_kernel_is_reported_as_such(inference):
     options = BeliefOptions(inference=inference, distance_power=2.0, n_samples=3)
-    belief = fit_belief(_hub(15), None, np.arange(15.0), options=options, rng=np.random.default_rng(0))
+    belief = fit_belief(Rows.of(_hub(15)), np.arange(15.0), options=options, rng=np.random.default_rng(0))
     assert belief.repairs.clipped_grams > 0
     assert belief.repairs.rejected_draws > 0
     assert "clipped" in str(belief.repairs)
@@ -103,22 +103,22 @@ def test_a_definite_kernel_needs_no_repair():
     x = np.random.default_rng(0).random((20, 3))
     d = np.abs(x[:, None] - x[None]).sum(axis=2)[None]
     options = BeliefOptions(distance_power=1.0)  # L1 distances, for which exp(-d) is a positive definite kernel
-    belief = fit_belief(d, None, x[:, 0], options=options, rng=np.random.default_rng(0))
+    belief = fit_belief(Rows.of(d), x[:, 0], options=options, rng=np.random.default_rng(0))
     assert not belief.repairs
-    assert not belief.predict(d, None).repairs
+    assert not belief.predict(Rows.of(d)).repairs
 
 
 def test_repairs_of_pending_points_are_reported():
-    d = _hub(12)
+    rows = Rows.of(_hub(12))
     options = BeliefOptions(distance_power=2.0, n_samples=3)
-    belief = fit_belief(d[:, :1, :1], None, np.ones(1), options=options, rng=np.random.default_rng(0))
-    told = belief.hallucinate(d[:, :1, 1:], None, d[:, 1:, 1:], None)
+    belief = fit_belief(rows[:1, :1], np.ones(1), options=options, rng=np.random.default_rng(0))
+    told = belief.hallucinate(rows[:1, 1:], rows[1:, 1:])
     assert belief.repairs.clipped_grams == 0
     assert told.repairs.clipped_grams > 0
 
 
 def test_predictions_report_floored_variances():
-    d = _hub(12)
+    rows = Rows.of(_hub(12))
     options = BeliefOptions(distance_power=2.0, n_samples=3)
-    belief = fit_belief(d[:, 1:, 1:], None, np.arange(11.0), options=options, rng=np.random.default_rng(0))
-    assert belief.predict(d[:, 1:, :1], None).repairs.floored_variances > 0
+    belief = fit_belief(rows[1:, 1:], np.arange(11.0), options=options, rng=np.random.default_rng(0))
+    assert belief.predict(rows[1:, :1]).repairs.floored_variances > 0

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nasbot.gp.distances import DistanceScaling, kernel_form
 from nasbot.gp.hyperparameters import Hyperparameters, KernelForm, Prior
 from nasbot.gp.kernel import ensemble_kernel, otmann_kernel
-from tests.gp.problems import THETA, problem
+from nasbot.gp.rows import Rows, RowScaling
+from tests.gp.problems import THETA, more_rows, problem
 
 
 def test_kernel_is_equation_7_entry_by_entry():
@@ -22,13 +22,14 @@ def test_kernel_is_equation_7_entry_by_entry():
 
 @pytest.mark.parametrize("p", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("kinds", ["both", "d", "d_bar"])
-def test_fast_kernel_on_features_is_the_formula_on_distances(p, kinds):
+def test_fast_kernel_on_powered_is_the_formula_on_distances(p, kinds):
     _, d, d_bar, _ = problem(7)
     d, d_bar = (d if kinds != "d_bar" else None), (d_bar if kinds != "d" else None)
-    form = kernel_form(d, d_bar, p, 1.0)
-    scaling = DistanceScaling.of(d, d_bar, form)
+    rows = Rows.of(d, d_bar)
+    form = rows.form(p, 1.0)
+    scaling = RowScaling.of(rows, form)
     vectors = Prior().mean(form) + np.random.default_rng(3).standard_normal((3, form.n_hyperparameters))
-    fast = ensemble_kernel(scaling.features(d, d_bar)[:, :, :4], vectors, form)
+    fast = ensemble_kernel(scaling.powered(rows)[:, :, :4], vectors, form)
     assert fast.shape == (3, 7, 4)
     for s, vector in enumerate(vectors):
         theta = scaling.in_distance_units(Hyperparameters.from_log(vector, form))
@@ -36,26 +37,55 @@ def test_fast_kernel_on_features_is_the_formula_on_distances(p, kinds):
         np.testing.assert_allclose(fast[s], slow, rtol=1e-10)
 
 
-def test_features_stay_finite_when_distances_span_all_magnitudes():
+@pytest.mark.parametrize("kinds", [(0, 1, 2, 3), (0, 1, 3), (0, 2), (1, 2, 3), (0, 3), (3,)])
+def test_fast_kernel_with_features_and_params_is_the_formula(kinds):
+    _, d, d_bar, _ = problem(7)
+    given = {"d": d, "d_bar": d_bar, **more_rows(7)}
+    given = {kind: array if i in kinds else None for i, (kind, array) in enumerate(given.items())}
+    rows = Rows.of(**given)
+    form = rows.form(1.5, 1.2)
+    scaling = RowScaling.of(rows, form)
+    vectors = Prior().mean(form) + np.random.default_rng(3).standard_normal((3, form.n_hyperparameters))
+    fast = ensemble_kernel(scaling.powered(rows), vectors, form)
+    for s, vector in enumerate(vectors):
+        named = Hyperparameters.from_log(vector, form)
+        np.testing.assert_allclose(named.to_log(), vector, rtol=1e-12, atol=1e-12)
+        theta = scaling.in_distance_units(named)
+        slow = otmann_kernel(theta=theta, distance_power=1.5, normalised_power=1.2, **given)
+        np.testing.assert_allclose(fast[s], slow, rtol=1e-10)
+
+
+def test_rows_of_params_stand_in_every_term_and_keep_their_scale():
+    form = KernelForm(n_weights=2, n_normalised_weights=1, n_features=2, n_params=2)
+    assert form.terms == ((0, 1, 5, 6), (2, 5, 6), (3, 4, 5, 6))
+    assert KernelForm(n_weights=2, n_normalised_weights=1).terms == ((0, 1), (2,))
+    assert form.n_hyperparameters == 3 + 7 + 1
+    assert form.decays(Prior().mean(form))[-2:] == pytest.approx(np.log(0.5) - 0.5 * np.log(2))
+    rows = Rows.of(params=np.array([[[0.0, 0.04], [0.04, 0.0]]]))
+    assert RowScaling.of(rows, rows.form(1.0, 1.0)).powered(rows)[0, 0, 1] == pytest.approx(0.04**1.5)
+
+
+def test_powered_stay_finite_when_distances_span_all_magnitudes():
     d = np.zeros((1, 3, 3))
     d[0, 0, 1] = d[0, 1, 0] = 1e-300
     d[0, 0, 2] = d[0, 2, 0] = d[0, 1, 2] = d[0, 2, 1] = 1e300
-    scaling = DistanceScaling(kernel_form(d, None, 2.0, 1.0), (1e-300,))
-    features = scaling.features(d, None)
-    assert np.all(np.isfinite(features))
-    assert features[0, 0, 1] == pytest.approx(1.0)
+    rows = Rows.of(d)
+    scaling = RowScaling(rows.form(2.0, 1.0), (1e-300,))
+    powered = scaling.powered(rows)
+    assert np.all(np.isfinite(powered))
+    assert powered[0, 0, 1] == pytest.approx(1.0)
     vector = np.zeros((1, 3))
     np.testing.assert_allclose(
-        ensemble_kernel(features, vector, scaling.form)[0], [[1, 1 / np.e, 0], [1 / np.e, 1, 0], [0, 0, 1]]
+        ensemble_kernel(powered, vector, scaling.form)[0], [[1, 1 / np.e, 0], [1 / np.e, 1, 0], [0, 0, 1]]
     )
 
 
 def test_typical_distance_is_the_median_of_positive_ones_between_different_points():
     d = np.zeros((1, 4, 4))
     d[0, 0, 1:] = d[0, 1:, 0] = [2.0, 4.0, 8.0]
-    assert DistanceScaling.of(d, None, kernel_form(d, None, 1.0, 1.0)).typical == (4.0,)
-    nowhere = np.zeros((2, 3, 3))
-    assert DistanceScaling.of(nowhere, None, kernel_form(nowhere, None, 1.0, 1.0)).typical == (1.0, 1.0)
+    assert RowScaling.of(Rows.of(d), Rows.of(d).form(1.0, 1.0)).typical == (4.0,)
+    nowhere = Rows.of(np.zeros((2, 3, 3)))
+    assert RowScaling.of(nowhere, nowhere.form(1.0, 1.0)).typical == (1.0, 1.0)
 
 
 def test_only_one_kind_of_distance_is_the_ablation_of_the_paper():

@@ -7,7 +7,7 @@ from nasbot.gp.fit import default_starts, feasible, posterior_mode
 from nasbot.gp.hyperparameters import Hyperparameters
 from nasbot.gp.kernel import otmann_kernel
 from nasbot.gp.warping import warp_values
-from tests.gp.problems import log_posterior, problem
+from tests.gp.problems import log_posterior, more_rows, problem
 
 KINDS = {"both": (True, True), "only d": (True, False), "only d_bar": (False, True)}
 
@@ -44,6 +44,18 @@ def test_gradient_is_the_slope(kinds, p_bar):
         vector = target.prior_mean + np.random.default_rng(seed).normal(0.0, 0.7, len(target.prior_mean))
         density, gradient = target.with_gradient(vector)
         assert np.isfinite(density)
+        np.testing.assert_allclose(gradient, approx_fprime(vector, target, 1e-6), rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("kinds", KINDS)
+@pytest.mark.parametrize("more", [("params",), ("features", "params")])
+def test_gradient_is_the_slope_where_rows_are_shared(kinds, more):
+    given = {kind: rows for kind, rows in more_rows(12).items() if kind in more}
+    target, *_ = _target(12, kinds, **given)
+    for seed in range(3):
+        vector = target.prior_mean + np.random.default_rng(seed).normal(0.0, 0.7, len(target.prior_mean))
+        density, gradient = target.with_gradient(vector)
+        assert density == pytest.approx(target(vector))
         np.testing.assert_allclose(gradient, approx_fprime(vector, target, 1e-6), rtol=2e-4, atol=2e-4)
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, expon, kstest
 
-from nasbot.gp.distances import DistanceScaling, kernel_form
 from nasbot.gp.fit import posterior_samples
 from nasbot.gp.hyperparameters import Prior
 from nasbot.gp.kernel import ensemble_kernel
 from nasbot.gp.likelihood import LogPosterior
+from nasbot.gp.rows import Rows, RowScaling
 from nasbot.gp.slice_sampler import MOST_STEPS, slice_walk
 from tests.gp.problems import distances, normalised_distances, points
 
@@ -83,15 +83,15 @@ def test_a_walk_must_start_where_there_is_density():
 def _ranks(n_simulations, n_draws, thin, seed, spread_of_truth=1.0):
     """Rank of the true hyper-parameters, and of the true density, among posterior draws: (simulations, 12)."""
     x = points(7, seed=11)
-    d, d_bar = distances(x, x), normalised_distances(x, x)
-    form = kernel_form(d, d_bar, 1.0, 1.0)
-    features = DistanceScaling.of(d, d_bar, form).features(d, d_bar)
+    rows = Rows.of(distances(x, x), normalised_distances(x, x))
+    form = rows.form(1.0, 1.0)
+    powered = RowScaling.of(rows, form).powered(rows)
     rng = np.random.default_rng(seed)
     ranks = np.empty((n_simulations, form.n_hyperparameters + 1), dtype=int)
     for simulation in range(n_simulations):
         truth = rng.normal(Prior().mean(form), spread_of_truth * Prior().spread(form))
-        gram = ensemble_kernel(features, truth[None], form)[0] + np.exp(truth[-1]) * np.eye(7)
-        target = LogPosterior.of(features, np.linalg.cholesky(gram) @ rng.standard_normal(7), form, Prior())
+        gram = ensemble_kernel(powered, truth[None], form)[0] + np.exp(truth[-1]) * np.eye(7)
+        target = LogPosterior.of(powered, np.linalg.cholesky(gram) @ rng.standard_normal(7), form, Prior())
         drawn = posterior_samples(target, target.prior_mean, n_samples=n_draws, thin=thin, burn_in=6, rng=rng).vectors
         ranks[simulation, :-1] = (drawn < truth).sum(axis=0)
         ranks[simulation, -1] = sum(target(vector) < target(truth) for vector in drawn)

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from nasbot._rng import Role, stream
+from nasbot.acquisition.choices import ACQUISITIONS
 from nasbot.architecture import Layer, SearchSpace, chain
 from nasbot.errors import OptionError, OutsideSpaceError, VocabularyError
 from nasbot.evolution import CNN_MODIFIERS, MLP_MODIFIERS, MODIFIERS, Edit, one_step_edits
 from nasbot.evolution.modifiers import modifiers_of
 from nasbot.gp import BeliefOptions
 from nasbot.otmann import Otmann
-from nasbot.searchers import NASBOT, Acquisition, Effects, EvolutionSearch, KernelTerms, Maximiser, RandomSearch, TreeBO
+from nasbot.searchers import NASBOT, Effects, EvolutionSearch, KernelTerms, Maximiser, RandomSearch, TreeBO
 from nasbot.searchers.nasbot import N_LANDMARKS
 from nasbot.study import Study
 from nasbot.testing.networks import random_architecture
@@ -150,11 +151,11 @@ def test_nothing_but_failures_is_answered_by_chance():
 
 
 @pytest.mark.parametrize("maximiser", list(Maximiser))
-@pytest.mark.parametrize("acquisition", list(Acquisition))
+@pytest.mark.parametrize("acquisition", list(ACQUISITIONS))
 def test_all_acquisitions_and_maximisers_propose(history, acquisition, maximiser):
     """With a pending and a failed network, so that every branch is taken."""
     known = with_outcome(with_outcome(history, mlp_pool()[0].with_units({1: 40}), None), wide(), timeout())
-    searcher = made(NASBOT, acquisition=str(acquisition), maximiser=str(maximiser))
+    searcher = made(NASBOT, acquisition=acquisition, maximiser=str(maximiser))
     proposal = propose(searcher, known)
     assert proposal.arch in MLP
     assert proposal.arch.fingerprint not in known.seen

@@ -59,11 +59,6 @@ def upper_confidence_bound(mean: Floats, sd: Floats, n_evaluated: int) -> Floats
     return mean + math.sqrt(0.5 * math.log(2 * n_evaluated + 1)) * sd
 
 
-def thompson(mean: Floats, sd: Floats, *, rng: np.random.Generator) -> Floats:
-    """One draw from the belief at each network, independent between networks."""
-    return mean + sd * rng.standard_normal(mean.shape)
-
-
 def uniform(mean: Floats, *, rng: np.random.Generator) -> Floats:
     """Uniform(0, 1) whatever is believed: the fitness of RAND (App. C.1)."""
     return rng.random(mean.shape)

@@ -1,7 +1,8 @@
-"""Belief: a Gaussian process on distance arrays (Sections 2.1 and 4, Appendix B.1). Knows nothing of networks.
+"""Belief: a Gaussian process on rows of distances (Sections 2.1 and 4, Appendix B.1). Knows nothing of networks.
 
 kernel, hyperparameters    eq. (7) and its eleven hyper-parameters with their prior
-distances, warping         what comes in, made unit free
+rows, warping              what comes in, made unit free
+fidelity                   what evaluations at less than the full effort say
 likelihood, slice_sampler, fit    hyper-parameters from data: posterior samples, or their mode
 posterior, pending, mixture       conditioning, hallucinated points, predictions of the ensemble
 repair, calibration        what had to be mended, and whether the belief is honest
@@ -11,13 +12,13 @@ graph_gp                   all of it behind `GraphGP`, for people with distances
 
 from nasbot.gp.belief import Belief, BeliefOptions, Inference, fit_belief
 from nasbot.gp.calibration import Calibration
-from nasbot.gp.distances import InvalidDistancesError
 from nasbot.gp.fit import Chain
 from nasbot.gp.graph_gp import GraphGP, NotFittedError
 from nasbot.gp.hyperparameters import Hyperparameters, KernelForm, Prior
 from nasbot.gp.kernel import otmann_kernel
 from nasbot.gp.posterior import Prediction
 from nasbot.gp.repair import Repairs
+from nasbot.gp.rows import InvalidDistancesError, Rows
 from nasbot.gp.warping import InvalidValuesError, Warp
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "Prediction",
     "Prior",
     "Repairs",
+    "Rows",
     "Warp",
     "fit_belief",
     "otmann_kernel",

@@ -1,6 +1,6 @@
 """What is believed about the objective after n evaluations: the one entry point to this package for a search.
 
-`fit_belief` is a pure function of distances, values, options and the random stream. A searcher is stateless, so by
+`fit_belief` is a pure function of rows, values, options and the random stream. A searcher is stateless, so by
 default each fit starts afresh: the posterior mode by a few L-BFGS steps, then a slice-sampling chain from there.
 Starting at the mode makes a warm chain unnecessary; ``chain`` is there for loops that keep one anyway, and changes the
 result as any other argument would.
@@ -16,21 +16,16 @@ from numpy.typing import NDArray
 
 from nasbot.errors import OptionError
 from nasbot.gp.calibration import Calibration, leave_one_out
-from nasbot.gp.distances import (
-    DistanceScaling,
-    InvalidDistancesError,
-    check_same_points,
-    checked_cross,
-    checked_distances,
-    kernel_form,
-)
+from nasbot.gp.fidelity import checked_fidelities, levelled
 from nasbot.gp.fit import Chain, Estimate, default_starts, feasible, posterior_mode, posterior_samples
 from nasbot.gp.hyperparameters import FloatArray, Hyperparameters, Prior
+from nasbot.gp.kernel import ensemble_kernel
 from nasbot.gp.likelihood import LogPosterior
 from nasbot.gp.mixture import mixture_quantile
 from nasbot.gp.pending import hallucinate
 from nasbot.gp.posterior import Posterior, Prediction, condition
 from nasbot.gp.repair import Repairs
+from nasbot.gp.rows import Rows, RowScaling
 from nasbot.gp.warping import Warp, WarpedValues, checked_values, warp_values
 
 # Measured on NAS-Bench-201, CIFAR-100, with Hamming and operation-count distances and 20 / 60 / 120 observations, means
@@ -86,12 +81,12 @@ class BeliefOptions:
 class Belief:
     """An ensemble posterior over the objective. Means and variances are in standardised, warped units.
 
-    Cross distances have shape (weights, known, m): rows are the observed points in the order they were given, then
-    the hallucinated ones; columns are the points asked about.
+    Cross rows (rows, known, m) go from the observed points in the order they were given, then the hallucinated ones, to
+    the points asked about.
     """
 
     posterior: Posterior
-    scaling: DistanceScaling
+    scaling: RowScaling
     warped: WarpedValues
     chain: Chain
     repairs: Repairs
@@ -104,8 +99,11 @@ class Belief:
 
     @property
     def best_value(self) -> float:
-        """The incumbent τ in standardised units: what an improvement must exceed."""
-        return float(self.values.max())
+        """The incumbent τ in standardised units: what an improvement must exceed. Of full fidelity where one is."""
+        fidelities = self.posterior.fidelities
+        if fidelities is None or not np.any(full := fidelities[: len(self.values)] == 1.0):
+            return float(self.values.max())
+        return float(self.values[full].max())
 
     @property
     def denoised(self) -> FloatArray:
@@ -117,42 +115,35 @@ class Belief:
         """The samples by name, in unit-free terms; ``scaling.in_distance_units`` converts the decays."""
         return tuple(Hyperparameters.from_log(vector, self.scaling.form) for vector in self.posterior.vectors)
 
-    def predict(self, cross_d: FloatArray | None, cross_d_bar: FloatArray | None) -> Prediction:
-        """Mean and variance (samples, m) of the objective without noise at m points."""
-        return self.posterior.predict(self._cross_features(cross_d, cross_d_bar))
+    def predict(self, cross: Rows, fidelities: FloatArray | None = None) -> Prediction:
+        """Mean and variance (samples, m) of the objective without noise at m points; at fidelity 1 unless given."""
+        at = None if fidelities is None else checked_fidelities(fidelities, cross.m)
+        return self.posterior.predict(self._from_known(cross), at)
 
-    def covariance(
-        self,
-        cross_d: FloatArray | None,
-        cross_d_bar: FloatArray | None,
-        d: FloatArray | None,
-        d_bar: FloatArray | None,
-    ) -> FloatArray:
-        """Posterior covariance (samples, m, m) among m points, from cross distances and those among themselves."""
-        features = self._cross_features(cross_d, cross_d_bar)
-        return self.posterior.covariance(features, self._features_among(d, d_bar, features.shape[2]))
+    def covariance(self, cross: Rows, among: Rows) -> FloatArray:
+        """Posterior covariance (samples, m, m) among m points, from cross rows and those among themselves."""
+        return self.posterior.covariance(self._from_known(cross), self._among(among, cross.m))
 
-    def hallucinate(
-        self,
-        cross_d: FloatArray | None,
-        cross_d_bar: FloatArray | None,
-        d: FloatArray | None,
-        d_bar: FloatArray | None,
-    ) -> Belief:
-        """The belief that also knows q >= 0 pending points, from (weights, known, q) and (weights, q, q) distances."""
-        cross_features = self._cross_features(cross_d, cross_d_bar)
-        features = self._features_among(d, d_bar, cross_features.shape[2])
-        posterior, repairs = hallucinate(self.posterior, cross_features, features)
+    def correlation(self, rows: Rows) -> FloatArray:
+        """The kernel (n, m) of any points, averaged over the samples and scaled to 1 at distance 0."""
+        kernel = ensemble_kernel(self.scaling.powered(rows), self.posterior.vectors, self.scaling.form)
+        return np.asarray((kernel / self.posterior.prior_variance[:, None, None]).mean(axis=0))
+
+    def hallucinate(self, cross: Rows, among: Rows) -> Belief:
+        """The belief that also knows q >= 0 pending points, from rows (rows, known, q) and (rows, q, q)."""
+        posterior, repairs = hallucinate(self.posterior, self._from_known(cross), self._among(among, cross.m))
         return replace(self, posterior=posterior, repairs=self.repairs + repairs)
 
-    def knowing_only(self, chosen: NDArray[np.intp], d: FloatArray | None, d_bar: FloatArray | None) -> Belief:
-        """The same hyper-parameters conditioned on some observations only, from the distances among those.
+    def knowing_only(self, chosen: NDArray[np.intp], among: Rows) -> Belief:
+        """The same hyper-parameters conditioned on some observations only, from the rows among those.
 
-        A rough belief that is cheaper to ask: cross distances need only the ``chosen`` rows. Call it before
+        A rough belief that is cheaper to ask: cross rows need only the ``chosen`` points. Call it before
         hallucinating.
         """
-        features = self._features_among(d, d_bar, len(chosen))
-        posterior, repairs = condition(features, self.values[chosen], self.posterior.vectors, self.scaling.form)
+        powered = self._among(among, len(chosen))
+        fidelities = None if self.posterior.fidelities is None else self.posterior.fidelities[chosen]
+        values, vectors = self.values[chosen], self.posterior.vectors
+        posterior, repairs = condition(powered, values, vectors, self.scaling.form, fidelities)
         return replace(self, posterior=posterior, repairs=self.repairs + repairs)
 
     def interval(self, prediction: Prediction, level: float = 0.9) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -168,59 +159,52 @@ class Belief:
         """Leave-one-out coverage and log predictive density, in standardised units."""
         return leave_one_out(self.posterior, self.values, level)
 
-    def _cross_features(self, cross_d: FloatArray | None, cross_d_bar: FloatArray | None) -> FloatArray:
-        form, known = self.scaling.form, self.posterior.n_known
-        given = (cross_d is not None, cross_d_bar is not None)
-        if given != (form.n_weights > 0, form.n_normalised_weights > 0):
-            raise InvalidDistancesError(
-                f"the belief was fitted with {form.n_weights} distances d and {form.n_normalised_weights} distances "
-                f"d_bar; pass the same kinds again, got d {'given' if given[0] else 'None'} and d_bar "
-                f"{'given' if given[1] else 'None'}"
-            )
-        cross_d = None if cross_d is None else checked_cross(cross_d, "cross_d", form.n_weights, known)
-        if cross_d_bar is not None:
-            cross_d_bar = checked_cross(cross_d_bar, "cross_d_bar", form.n_normalised_weights, known)
-        check_same_points(cross_d, cross_d_bar, ("cross_d", "cross_d_bar"))
-        return self.scaling.features(cross_d, cross_d_bar)
+    def _from_known(self, cross: Rows) -> FloatArray:
+        """Powered rows (rows, known, m) of points asked about."""
+        return self.scaling.powered(cross.check_known(self.scaling.form, self.posterior.n_known))
 
-    def _features_among(self, d: FloatArray | None, d_bar: FloatArray | None, m: int) -> FloatArray:
-        """Features (features, m, m) of the distances among the very points whose cross distances were just given."""
-        form = self.scaling.form
-        if form.n_weights:
-            d = checked_cross(checked_distances(d, "d"), "d", form.n_weights, m)
-        if form.n_normalised_weights:
-            d_bar = checked_cross(checked_distances(d_bar, "d_bar"), "d_bar", form.n_normalised_weights, m)
-        return self.scaling.features(d if form.n_weights else None, d_bar if form.n_normalised_weights else None)
+    def _among(self, rows: Rows, m: int) -> FloatArray:
+        """Powered rows (rows, m, m) among the very points whose cross rows were just given."""
+        return self.scaling.powered(rows.check_known(self.scaling.form, m).check_among())
 
 
 def fit_belief(
-    d: FloatArray | None,
-    d_bar: FloatArray | None,
+    rows: Rows,
     values: FloatArray,
     *,
     options: BeliefOptions,
+    fidelities: FloatArray | None = None,
     chain: Chain | None = None,
     rng: np.random.Generator,
 ) -> Belief:
-    """The belief after observing values (n,), higher being better, at points with distances (weights, n, n).
+    """The belief after observing values (n,), higher being better, at points with rows (rows, n, n) among them.
 
-    Either array may be None: its term of eq. (7) is then left out. Equal arguments and an equal ``rng`` stream give an
+    ``fidelities`` (n,) in (0, 1] say at which share of the full effort each was observed; all 1 is the same as None.
+    A kind of row that is absent leaves its term of eq. (7) out. Equal arguments and an equal ``rng`` stream give an
     equal belief in any process. ``rng`` is not drawn from when the mode alone is asked for.
     """
-    d = None if d is None else checked_distances(d, "d")
-    d_bar = None if d_bar is None else checked_distances(d_bar, "d_bar")
-    check_same_points(d, d_bar, ("d", "d_bar"))
-    form = kernel_form(d, d_bar, options.distance_power, options.normalised_power)
-    scaling = DistanceScaling.of(d, d_bar, form)
-    features = scaling.features(d, d_bar)
-    warped = warp_values(checked_values(values, features.shape[1]), options.warp)
-    target = LogPosterior.of(features, warped.standardised, form, options.prior)
+    form = rows.check_among().form(options.distance_power, options.normalised_power)
+    values = checked_values(values, rows.n)
+    lower = None if fidelities is None else checked_fidelities(fidelities, rows.n)
+    if lower is not None:
+        form = replace(form, has_fidelities=True)
+        values = levelled(values, lower, ~np.any(rows.array, axis=0))
+    scaling = RowScaling.of(rows, form)
+    powered = scaling.powered(rows)
+    warped = warp_values(values, options.warp)
+    target = LogPosterior.of(powered, warped.standardised, form, options.prior, lower)
     rough = target
     if (n := len(warped.standardised)) > 2 * ROUGH_SIZE:
         few = _rough_choice(n)
-        rough = LogPosterior.of(features[:, few][:, :, few], warped.standardised[few], form, options.prior)
+        rough = LogPosterior.of(
+            powered[:, few][:, :, few],
+            warped.standardised[few],
+            form,
+            options.prior,
+            None if lower is None else lower[few],
+        )
     estimate = _estimate(target, rough, options, chain, rng)
-    posterior, repairs = condition(features, warped.standardised, estimate.vectors, form)
+    posterior, repairs = condition(powered, warped.standardised, estimate.vectors, form, lower)
     repairs += Repairs(rejected_draws=estimate.n_rejected)
     last = Chain(tuple(float(entry) for entry in estimate.vectors[-1]))
     return Belief(posterior, scaling, warped, last, repairs, estimate.n_evaluations)

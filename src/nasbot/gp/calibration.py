@@ -41,9 +41,24 @@ class Calibration:
         return float(self.log_density.mean())
 
 
+def left_out(posterior: Posterior, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance (s, n) of each observation's value, noise included, from all others, for each sample.
+
+    Rasmussen and Williams, eq. 5.12: μ₋ᵢ = yᵢ - [Qy]ᵢ/Qᵢᵢ, σ²₋ᵢ = 1/Qᵢᵢ, with Q = (K + η²I)⁻¹ in full: with the
+    directions that clipping took out of predictions, which noise explains. Pending points have no say.
+    """
+    n = len(values)
+    precision, solved = (posterior.whitener[:, :n, :n] ** 2).sum(axis=1), posterior.weights[:, :n].copy()
+    for s, unexplained in enumerate(posterior.unexplained):
+        if unexplained is not None:
+            precision[s] += (unexplained**2).sum(axis=0)
+            solved[s] += unexplained.T @ (unexplained @ values)
+    return values - solved / precision, 1.0 / precision
+
+
 def leave_one_out(posterior: Posterior, values: FloatArray, level: float = 0.9) -> Calibration:
     """Calibration of an ensemble on its own observations, standardised values (n,)."""
-    means, variances, _ = posterior.leave_one_out
+    means, variances = left_out(posterior, values)
     mean, variance = mixture_moments(means, variances)
     probability = mixture_cdf(means, variances, values)
     return Calibration(mean, variance, probability, mixture_log_density(means, variances, values), level)

@@ -93,7 +93,7 @@ def feasible(target: LogPosterior, places: FloatArray) -> Estimate:
     found: list[tuple[float, FloatArray]] = []
     n_evaluations = 0
     for place in np.clip(places, -LARGEST_START, LARGEST_START):
-        enough = math.log(2.0 * len(target.values) * float(np.exp(target.form.scales(place)).sum()))
+        enough = math.log(2.0 * len(target.values) * float(np.max(target.prior_variance(np.exp(place)))))
         density, n_evaluations = target(place), n_evaluations + 1
         while density == -math.inf and place[-1] < enough:
             place[-1] = min(place[-1] + math.log(10.0), enough)

@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 
 from nasbot.errors import NasbotError, OptionError
 from nasbot.gp.belief import Belief, BeliefOptions, fit_belief
-from nasbot.gp.distances import InvalidDistancesError
 from nasbot.gp.hyperparameters import FloatArray
 from nasbot.gp.mixture import mixture_moments
 from nasbot.gp.posterior import Prediction
 from nasbot.gp.repair import Repairs
+from nasbot.gp.rows import InvalidDistancesError, Rows
 from nasbot.gp.warping import checked_values
 
 if TYPE_CHECKING:
@@ -83,8 +83,7 @@ class GraphGP:
             sample_up_to=self.sample_up_to,
         )
         rng = np.random.default_rng(self.random_state)
-        d, d_bar = np.asarray(D), None if D_bar is None else np.asarray(D_bar)
-        self.belief_: Belief = fit_belief(d, d_bar, checked_values(y), options=options, rng=rng)
+        self.belief_: Belief = fit_belief(Rows.of(D, D_bar), checked_values(y), options=options, rng=rng)
         self.repairs_: Repairs = self.belief_.repairs
         self.n_features_in_: int = len(self.belief_.values)
         return self
@@ -103,10 +102,11 @@ class GraphGP:
         """
         belief = self._fitted()
         form, known = belief.scaling.form, belief.posterior.n_known
-        prediction = belief.predict(
+        cross = Rows.of(
             _known_first(D_cross, "D_cross", form.n_weights, known),
             _known_first(D_bar_cross, "D_bar_cross", form.n_normalised_weights, known),
         )
+        prediction = belief.predict(cross)
         if include_noise:
             noisy = prediction.variance + belief.posterior.noise_variance[:, None]
             prediction = prediction._replace(variance=noisy)

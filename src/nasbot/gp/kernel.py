@@ -1,6 +1,6 @@
-"""Eq. (7), the kernel of Appendix B.1, as a function of distance arrays and of nothing else.
+"""Eq. (7), the kernel of Appendix B.1, with a third term and a common factor, as a function of rows and nothing else.
 
-`otmann_kernel` is the formula as printed. `ensemble_kernel` is its fast twin, for features (``distances.py``) and
+`otmann_kernel` is the formula as printed. `ensemble_kernel` is its fast twin, for powered rows (``rows.py``) and
 vectors: one matrix product and one exponential, for one setting of the hyper-parameters or an ensemble of them.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nasbot.gp.hyperparameters import FloatArray, Hyperparameters, KernelForm
+from nasbot.gp.hyperparameters import FEATURE_POWER, PARAM_POWER, FloatArray, Hyperparameters, KernelForm
 
 
 def otmann_kernel(
@@ -18,10 +18,13 @@ def otmann_kernel(
     *,
     distance_power: float = 1.0,
     normalised_power: float = 1.0,
+    features: FloatArray | None = None,
+    params: FloatArray | None = None,
 ) -> FloatArray:
-    """Eq. (7): α exp(-Σ βᵢ dᵢᵖ) + ᾱ exp(-Σ β̄ᵢ d̄ᵢᵖ̄), with d and d_bar of shape (weights, n, m); gives (n, m).
+    """[α exp(-Σ βᵢ dᵢᵖ) + ᾱ exp(-Σ β̄ᵢ d̄ᵢᵖ̄) + a exp(-Σ cₖ fₖ²)] exp(-Σ lⱼ δⱼ^1.5), arrays (rows, n, m); gives (n, m).
 
-    Either array may be None, which leaves its term out. Not positive definite in general: see ``repair.py``.
+    The first two terms are eq. (7), f are ``features`` and δ ``params``. Any array may be None, which leaves its term
+    or factor out. Not positive definite in general: see ``repair.py``.
     """
     terms = []
     if d is not None:
@@ -29,24 +32,33 @@ def otmann_kernel(
     if d_bar is not None:
         decay_bar = theta.normalised_decay
         terms.append(theta.normalised_scale * np.exp(-np.einsum("w,wij->ij", decay_bar, d_bar**normalised_power)))
-    return np.asarray(sum(terms))
+    if features is not None:
+        decay = theta.feature_decay
+        terms.append(theta.feature_scale * np.exp(-np.einsum("w,wij->ij", decay, features**FEATURE_POWER)))
+    if params is None:
+        return np.asarray(sum(terms))
+    common = np.exp(-np.einsum("w,wij->ij", theta.param_decay, params**PARAM_POWER))
+    return np.asarray((sum(terms) if terms else theta.scale) * common)
 
 
-def unit_term(features: FloatArray, decay: FloatArray) -> FloatArray:
-    """exp(-Σ βᵢ fᵢ) for features (w, pairs) and decays (..., w): shape (..., pairs)."""
-    values: FloatArray = decay @ features
+def unit_factor(powered: FloatArray, decay: FloatArray) -> FloatArray:
+    """exp(-Σ βᵢ rᵢ) for powered rows (w, pairs) and decays (..., w): shape (..., pairs)."""
+    values: FloatArray = decay @ powered
     np.negative(values, out=values)
     np.exp(values, out=values)
     return values
 
 
-def ensemble_kernel(features: FloatArray, vectors: FloatArray, form: KernelForm) -> FloatArray:
-    """Eq. (7) for each of several settings: features (features, n, m) and log vectors (s, h) give (s, n, m)."""
-    n_features, n, m = features.shape
-    flat, theta = features.reshape(n_features, n * m), np.exp(vectors)
+def ensemble_kernel(powered: FloatArray, vectors: FloatArray, form: KernelForm) -> FloatArray:
+    """The kernel for each of several settings: powered rows (rows, n, m) and log vectors (s, h) give (s, n, m)."""
+    n_rows, n, m = powered.shape
+    flat, theta = powered.reshape(n_rows, n * m), np.exp(vectors)
     total = np.zeros((len(vectors), n * m))
-    for term, rows in enumerate(form.term_rows):
-        values = unit_term(flat[rows], form.decays(theta)[:, rows])
+    common = [unit_factor(flat[rows], form.decays(theta)[:, rows]) for rows in form.factors[0][1:]]
+    for term, (rows, *_) in enumerate(form.factors):
+        values = unit_factor(flat[rows], form.decays(theta)[:, rows])
+        for factor in common:
+            values *= factor
         values *= theta[:, term, None]
         total += values
     return total.reshape(len(vectors), n, m)

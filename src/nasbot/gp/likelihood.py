@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from nasbot.gp.fidelity import remainder, remainder_slope
 from nasbot.gp.hyperparameters import FloatArray, KernelForm, Prior
-from nasbot.gp.kernel import unit_term
+from nasbot.gp.kernel import unit_factor
 
 LOG_2_PI = math.log(2.0 * math.pi)
 
@@ -29,21 +31,29 @@ class LogPosterior:
     """log p(θ | y) up to a constant, for the log vector of θ; -inf where K + η²I has no Cholesky factor."""
 
     form: KernelForm
-    pairs: FloatArray  # (features, n(n-1)/2), columns in the order of ``places``
+    pairs: FloatArray  # powered rows (rows, n(n-1)/2), columns in the order of ``places``
     places: NDArray[np.intp]  # where each pair goes in a column-major (n, n) buffer
     values: FloatArray  # (n,), standardised
     prior_mean: FloatArray  # (hyper-parameters,)
     prior_spread: FloatArray  # (hyper-parameters,)
-    # The last exponentials of each term, by their decays. Sampling one coordinate at a time changes at most one term,
-    # so this saves more than half of the exponentials, which are half of the work; results stay the same to the bit.
+    fidelities: FloatArray | None = None  # (n,)
+    # The last exponentials of each block of rows, by their decays. Sampling one coordinate at a time changes one
+    # block at most, so this saves more than half of the exponentials; results stay the same to the bit.
     _memory: dict[int, tuple[bytes, FloatArray]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, features: FloatArray, values: FloatArray, form: KernelForm, prior: Prior) -> LogPosterior:
-        """From features (features, n, n) and standardised values (n,)."""
+    def of(
+        cls,
+        powered: FloatArray,
+        values: FloatArray,
+        form: KernelForm,
+        prior: Prior,
+        fidelities: FloatArray | None = None,
+    ) -> LogPosterior:
+        """From powered rows (rows, n, n), standardised values (n,), and fidelities (n,) where the form has them."""
         column, row = np.triu_indices(len(values), 1)
-        pairs = np.ascontiguousarray(features[:, row, column])
-        return cls(form, pairs, row + len(values) * column, values, prior.mean(form), prior.spread(form))
+        pairs = np.ascontiguousarray(powered[:, row, column])
+        return cls(form, pairs, row + len(values) * column, values, prior.mean(form), prior.spread(form), fidelities)
 
     def __call__(self, vector: FloatArray) -> float:
         """The log density at one log vector (hyper-parameters,)."""
@@ -60,7 +70,7 @@ class LogPosterior:
         """The log density and its gradient (hyper-parameters,); (-inf, 0) where there is no Cholesky factor.
 
         ∂/∂θⱼ log p(y|θ) = ½ tr((aaᵀ - (K + η²I)⁻¹) ∂K/∂θⱼ), a = (K + η²I)⁻¹y   (Rasmussen and Williams, eq. 5.9);
-        in log space ∂K/∂ log α is the term itself and ∂K/∂ log βᵢ is -βᵢ dᵢᵖ times the term.
+        in log space ∂K/∂ log α is the term itself and ∂K/∂ log βᵢ is -βᵢ dᵢᵖ times the terms in which it stands.
         """
         if max(vector.max(), -vector.min()) > LARGEST_LOG:
             return -math.inf, np.zeros_like(vector)
@@ -76,25 +86,50 @@ class LogPosterior:
         return density, prior + self._likelihood_gradient(theta, units, solved, inverse)
 
     def _unit_terms(self, theta: FloatArray) -> list[FloatArray]:
-        units = []
-        for term, rows in enumerate(self.form.term_rows):
-            decay = self.form.decays(theta)[rows]
-            key, remembered = decay.tobytes(), self._memory.get(term)
-            if remembered is None or remembered[0] != key:
-                self._memory[term] = remembered = key, unit_term(self.pairs[rows], decay)
-            units.append(remembered[1])
-        return units
+        """The exponentials (pairs,) of each term, before their scale."""
+        return [
+            reduce(np.multiply, (self._factor_of(theta, rows) for rows in factors)) for factors in self.form.factors
+        ]
+
+    def _factor_of(self, theta: FloatArray, rows: slice) -> FloatArray:
+        decay = self.form.decays(theta)[rows]
+        key, remembered = decay.tobytes(), self._memory.get(rows.start)
+        if remembered is None or remembered[0] != key:
+            self._memory[rows.start] = remembered = key, unit_factor(self.pairs[rows], decay)
+        return remembered[1]
 
     def _factor(self, units: list[FloatArray], theta: FloatArray) -> FloatArray | None:
         n = len(self.values)
         gram = units[0] * theta[0]
-        if len(units) > 1:
-            gram += units[1] * theta[1]
+        for unit, scale in zip(units[1:], self.form.scales(theta)[1:], strict=True):
+            gram += unit * scale
+        if self.fidelities is not None:
+            kappa, offset, _ = self.form.fidelity(theta)
+            weight = self._pairs_of(self._remainder(theta))
+            gram = gram * (1.0 + kappa * weight) + offset * weight
         buffer = np.zeros(n * n)
         buffer[self.places] = gram
-        buffer[:: n + 1] = self.form.scales(theta).sum() + theta[-1]
+        buffer[:: n + 1] = self.prior_variance(theta) + theta[-1]
         lower, failed = lapack.dpotrf(buffer.reshape(n, n, order="F"), lower=1, clean=0, overwrite_a=1)
         return None if failed else lower
+
+    def prior_variance(self, theta: FloatArray) -> FloatArray:
+        """The variance of the objective at each observation: () where all are equal, else (n,)."""
+        variance: FloatArray = self.form.scales(theta).sum()
+        if self.fidelities is None:
+            return variance
+        kappa, offset, _ = self.form.fidelity(theta)
+        weight = self._remainder(theta) ** 2
+        return np.asarray(variance * (1.0 + kappa * weight) + offset * weight)
+
+    def _remainder(self, theta: FloatArray) -> FloatArray:
+        assert self.fidelities is not None  # asked only where there are some
+        return remainder(self.fidelities, self.form.fidelity(theta)[2])
+
+    def _pairs_of(self, x: FloatArray, y: FloatArray | None = None) -> FloatArray:
+        """xᵢ yⱼ (pairs,), with y = x unless given, in the order of ``places``."""
+        column, row = np.divmod(self.places, len(self.values))
+        return np.asarray(x[row] * (x if y is None else y)[column])
 
     def _log_density(self, vector: FloatArray, lower: FloatArray, misfit: float) -> float:
         half_log_determinant = float(np.log(lower.diagonal()).sum())
@@ -110,10 +145,34 @@ class LogPosterior:
         column, row = np.divmod(self.places, len(self.values))
         pairwise = solved[row] * solved[column] - inverse.ravel(order="F")[self.places]
         diagonal = 0.5 * (solved @ solved - np.trace(inverse))
-        gradient = np.empty_like(theta)
-        for index, (unit, rows) in enumerate(zip(units, self.form.term_rows, strict=True)):
+        gradient = np.zeros_like(theta)
+        gradient[-1] = diagonal * theta[-1]
+        if self.fidelities is not None:
+            each = 0.5 * (solved**2 - inverse.diagonal())
+            self.form.fidelity(gradient)[:] = self._fidelity_gradient(theta, units, pairwise, each)
+            kappa, phi = self.form.fidelity(theta)[0], self._remainder(theta)
+            pairwise = pairwise * (1.0 + kappa * self._pairs_of(phi))
+            diagonal = each @ (1.0 + kappa * phi**2)
+        for index, (unit, factors) in enumerate(zip(units, self.form.factors, strict=True)):
             pairwise_term = pairwise * unit * theta[index]
             gradient[index] = pairwise_term.sum() + diagonal * theta[index]
-            self.form.decays(gradient)[rows] = self.form.decays(theta)[rows] * -(self.pairs[rows] @ pairwise_term)
-        gradient[-1] = diagonal * theta[-1]
+            for rows in factors:
+                self.form.decays(gradient)[rows] -= self.form.decays(theta)[rows] * (self.pairs[rows] @ pairwise_term)
         return gradient
+
+    def _fidelity_gradient(
+        self, theta: FloatArray, units: list[FloatArray], pairwise: FloatArray, each: FloatArray
+    ) -> list[float]:
+        """By log κ, log c and log g; ``each`` is what ``pairwise`` is on the diagonal."""
+        assert self.fidelities is not None
+        kappa, offset, g = self.form.fidelity(theta)
+        scales = self.form.scales(theta)
+        plain = sum(unit * scale for unit, scale in zip(units, scales, strict=True))
+        phi, slope = self._remainder(theta), remainder_slope(self.fidelities, float(g))
+        weight, change = self._pairs_of(phi), self._pairs_of(phi, slope) + self._pairs_of(slope, phi)
+        return [
+            kappa * (pairwise @ (weight * plain) + each @ phi**2 * scales.sum()),
+            offset * (pairwise @ weight + each @ phi**2),
+            pairwise @ (change * (kappa * plain + offset))
+            + 2.0 * each @ (phi * slope) * (kappa * scales.sum() + offset),
+        ]

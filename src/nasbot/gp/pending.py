@@ -22,17 +22,18 @@ from nasbot.gp.posterior import Posterior
 from nasbot.gp.repair import Repairs, factorise
 
 
-def hallucinate(posterior: Posterior, cross_features: FloatArray, features: FloatArray) -> tuple[Posterior, Repairs]:
-    """The posterior that also knows q pending points, from their features (features, known, q) and (features, q, q).
+def hallucinate(posterior: Posterior, cross_powered: FloatArray, powered: FloatArray) -> tuple[Posterior, Repairs]:
+    """The posterior that also knows q pending points, from their powered rows (rows, known, q) and (rows, q, q).
 
-    The result expects cross features with known + q rows, the pending ones last; it can be hallucinated on again.
+    They are taken to be at full fidelity, where they say most. The result expects rows from known + q points, the
+    pending ones last; it can be hallucinated on again.
     """
-    known, pending = cross_features.shape[1:]
+    known, pending = cross_powered.shape[1:]
     if pending == 0:
         return posterior, Repairs()
     samples = len(posterior.vectors)
-    whitened = posterior.whitener @ ensemble_kernel(cross_features, posterior.vectors, posterior.form)  # B
-    covariance = posterior.covariance(cross_features, features)
+    whitened = posterior.whitener @ ensemble_kernel(cross_powered, posterior.vectors, posterior.form)  # B
+    covariance = posterior.covariance(cross_powered, powered)
     whitener = np.zeros((samples, known + pending, known + pending))
     whitener[:, :known, :known] = posterior.whitener
     repairs = Repairs()
@@ -42,4 +43,5 @@ def hallucinate(posterior: Posterior, cross_features: FloatArray, features: Floa
         whitener[s, known:, known:] = factor.whitener
         whitener[s, known:, :known] = -factor.whitener @ (whitened[s].T @ posterior.whitener[s])
     weights = np.concatenate([posterior.weights, np.zeros((samples, pending))], axis=1)
-    return replace(posterior, whitener=whitener, weights=weights), repairs
+    fidelities = None if posterior.fidelities is None else np.append(posterior.fidelities, np.ones(pending))
+    return replace(posterior, whitener=whitener, weights=weights, fidelities=fidelities), repairs

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nasbot.gp.fidelity import remainder, with_fidelities
 from nasbot.gp.hyperparameters import FloatArray, KernelForm
 from nasbot.gp.kernel import ensemble_kernel
 from nasbot.gp.repair import Repairs, factorise, floored
@@ -38,8 +39,9 @@ class Posterior:
     vectors: FloatArray  # (s, hyper-parameters), logs
     whitener: FloatArray  # (s, known, known)
     weights: FloatArray  # (s, known): (K + η²I)⁻¹Y, zero for hallucinated points
-    leave_one_out: Prediction  # (s, n) of each observation's value, noise included, from all others
     denoised: FloatArray  # (s, n): the mean at each observation, its own value being one of those that are known
+    fidelities: FloatArray | None  # (known,) where some are below 1
+    unexplained: tuple[FloatArray | None, ...]  # of each sample, where clipping took directions out (``repair.py``)
 
     @property
     def n_known(self) -> int:
@@ -56,52 +58,59 @@ class Posterior:
         """η² (s,) of each sample."""
         return np.asarray(np.exp(self.vectors[:, -1]))
 
-    def predict(self, cross_features: FloatArray) -> Prediction:
-        """Mean and variance at m points, from their features (features, known, m)."""
-        m = cross_features.shape[2]
+    def predict(self, cross_powered: FloatArray, fidelities: FloatArray | None = None) -> Prediction:
+        """Mean and variance at m points, from their powered rows (rows, known, m); at fidelity 1 unless given (m,)."""
+        m = cross_powered.shape[2]
         mean, variance = np.empty((len(self.vectors), m)), np.empty((len(self.vectors), m))
+        prior = np.broadcast_to(self.prior_variance[:, None], mean.shape)
+        if fidelities is not None and self.fidelities is not None:
+            kappa, offset, g = np.moveaxis(np.exp(self.form.fidelity(self.vectors)), -1, 0)
+            weight = remainder(fidelities, g) ** 2
+            prior = prior * (1.0 + kappa[:, None] * weight) + offset[:, None] * weight
         step = max(1, CHUNK // max(1, len(self.vectors) * self.n_known))
         for start in range(0, m, step):
             part = slice(start, start + step)
-            cross_gram = ensemble_kernel(cross_features[:, :, part], self.vectors, self.form)
+            cross_gram = ensemble_kernel(cross_powered[:, :, part], self.vectors, self.form)
+            if fidelities is not None and self.fidelities is not None:
+                right = fidelities[part]
+                cross_gram = with_fidelities(cross_gram, self.vectors, self.form, self.fidelities, right)
             mean[:, part] = (self.weights[:, None, :] @ cross_gram)[:, 0, :]
             whitened = self.whitener @ cross_gram
-            variance[:, part] = self.prior_variance[:, None] - np.einsum("skm,skm->sm", whitened, whitened)
+            variance[:, part] = prior[:, part] - np.einsum("skm,skm->sm", whitened, whitened)
         variance, repairs = floored(variance, self.prior_variance[:, None])
         return Prediction(mean, variance, repairs)
 
-    def covariance(self, cross_features: FloatArray, features: FloatArray) -> FloatArray:
-        """Posterior covariance (s, m, m) at m points, from features (features, known, m) and (features, m, m).
+    def covariance(self, cross_powered: FloatArray, powered: FloatArray) -> FloatArray:
+        """Posterior covariance (s, m, m) at m points, from powered rows (rows, known, m) and (rows, m, m).
 
         As the formula gives it: where the kernel is indefinite it need not be positive semidefinite.
         """
-        whitened = self.whitener @ ensemble_kernel(cross_features, self.vectors, self.form)
-        prior = ensemble_kernel(features, self.vectors, self.form)
+        whitened = self.whitener @ ensemble_kernel(cross_powered, self.vectors, self.form)
+        prior = ensemble_kernel(powered, self.vectors, self.form)
         return np.asarray(prior - whitened.transpose(0, 2, 1) @ whitened)
 
 
 def condition(
-    features: FloatArray, values: FloatArray, vectors: FloatArray, form: KernelForm
+    powered: FloatArray,
+    values: FloatArray,
+    vectors: FloatArray,
+    form: KernelForm,
+    fidelities: FloatArray | None = None,
 ) -> tuple[Posterior, Repairs]:
-    """The ensemble with log vectors (s, h) given values (n,) at points with features (features, n, n)."""
+    """The ensemble with log vectors (s, h) given values (n,) at points with powered rows (rows, n, n)."""
     samples, n = len(vectors), len(values)
     whitener, weights = np.empty((samples, n, n)), np.empty((samples, n))
-    left_out_mean, left_out_variance = np.empty((samples, n)), np.empty((samples, n))
     denoised = np.empty((samples, n))
-    repairs = Repairs()
+    repairs, unexplained = Repairs(), []
     for s, vector in enumerate(vectors):
         theta = np.exp(vector)
-        gram = ensemble_kernel(features, vector[None], form)[0]
-        factor = factorise(gram, theta[-1], form.scales(theta).sum())
+        gram = ensemble_kernel(powered, vector[None], form)[0]
+        observed = gram
+        if fidelities is not None:
+            observed = with_fidelities(gram[None], vector[None], form, fidelities, fidelities)[0]
+        factor = factorise(observed, theta[-1], form.scales(theta).sum())
         whitener[s], repairs = factor.whitener, repairs + factor.repairs
         weights[s] = factor.whitener.T @ (factor.whitener @ values)
         denoised[s] = gram @ weights[s]
-        # Q = (K + η²I)⁻¹ in full, with the directions that clipping took out of predictions: noise explains those.
-        precision, solved = (factor.whitener**2).sum(axis=0), weights[s]
-        if factor.unexplained is not None:
-            precision = precision + (factor.unexplained**2).sum(axis=0)
-            solved = solved + factor.unexplained.T @ (factor.unexplained @ values)
-        # Rasmussen and Williams, eq. 5.12: μ₋ᵢ = yᵢ - [Qy]ᵢ/Qᵢᵢ, σ²₋ᵢ = 1/Qᵢᵢ.
-        left_out_mean[s], left_out_variance[s] = values - solved / precision, 1.0 / precision
-    leave_one_out = Prediction(left_out_mean, left_out_variance, Repairs())
-    return Posterior(form, vectors, whitener, weights, leave_one_out, denoised), repairs
+        unexplained.append(factor.unexplained)
+    return Posterior(form, vectors, whitener, weights, denoised, fidelities, tuple(unexplained)), repairs

@@ -12,12 +12,12 @@ from nasbot.searchers.effect import Effect, Effects, Near
 
 if TYPE_CHECKING:
     from nasbot.searchers.evolution_search import EvolutionSearch
-    from nasbot.searchers.nasbot import NASBOT, Acquisition, KernelTerms, Maximiser
+    from nasbot.searchers.nasbot import NASBOT, KernelTerms, Maximiser
     from nasbot.searchers.random_search import RandomSearch
     from nasbot.searchers.treebo import TreeBO
 
 _LATER = {
-    **dict.fromkeys(("NASBOT", "Acquisition", "KernelTerms", "Maximiser"), "nasbot.searchers.nasbot"),
+    **dict.fromkeys(("NASBOT", "KernelTerms", "Maximiser"), "nasbot.searchers.nasbot"),
     "EvolutionSearch": "nasbot.searchers.evolution_search",
     "RandomSearch": "nasbot.searchers.random_search",
     "TreeBO": "nasbot.searchers.treebo",
@@ -27,7 +27,6 @@ __getattr__, __dir__ = lazy_names(__name__, _LATER)
 
 __all__ = [
     "NASBOT",
-    "Acquisition",
     "Effect",
     "Effects",
     "EvolutionSearch",

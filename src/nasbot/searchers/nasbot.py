@@ -10,6 +10,7 @@ This is where distances, belief and evolution meet; it reads like the section:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,26 +23,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbot.acquisition import (
+    Acquisition,
     Feasibility,
+    LogEI,
     Maximum,
+    Outlook,
     Utility,
-    averaged,
+    acquisition_of,
     by_evolution,
     by_evolution_and_climbing,
-    expected_improvement,
     log_averaged,
     log_expected_improvement,
-    thompson,
     uniform,
-    upper_confidence_bound,
 )
 from nasbot.architecture import Architecture, Vocabulary
 from nasbot.candidate import Candidate
 from nasbot.errors import OptionError
 from nasbot.evolution import CNN_MODIFIERS, MLP_MODIFIERS, evaluation_schedule, one_step_edits
-from nasbot.gp import Belief, BeliefOptions, Prediction, fit_belief
-from nasbot.gp.kernel import ensemble_kernel
-from nasbot.otmann import NetworkDistance, Otmann
+from nasbot.gp import Belief, BeliefOptions, Prediction, Rows, fit_belief
+from nasbot.gp.mixture import mixture_moments
+from nasbot.otmann import Distances, NetworkDistance, Otmann
 from nasbot.otmann.presets import LOG_MASS, PAPER
 from nasbot.searchers.base import Proposal
 from nasbot.searchers.effect import Effect, Effects, Near
@@ -60,16 +61,6 @@ N_INCUMBENTS = 10  # best evaluated networks from which the default maximiser al
 # and half a fair sample of the rest, and only the best candidates by the whole belief: distances are most of deciding.
 N_LANDMARKS = 32
 N_NEAREST = 5  # evaluated networks shown beside a prediction
-
-
-class Acquisition(StrEnum):
-    """What a network is worth evaluating for."""
-
-    LOG_EI = "log-ei"
-    EI = "ei"
-    UCB = "ucb"
-    THOMPSON = "thompson"
-    UNIFORM = "uniform"
 
 
 class Maximiser(StrEnum):
@@ -111,7 +102,7 @@ class NASBOT(PoolSearcher):
     modifiers: tuple[str, ...] = None  # type: ignore[assignment]  # ``default_modifiers`` unless some are given
     distance: NetworkDistance = None  # type: ignore[assignment]  # that of ``default_distance`` unless one is given
     belief: BeliefOptions = field(default_factory=BeliefOptions)
-    acquisition: Acquisition = Acquisition.LOG_EI
+    acquisition: Acquisition = field(default_factory=LogEI)  # or its name: "log-ei", "ei", "ucb", "thompson", "uniform"
     maximiser: Maximiser = Maximiser.CLIMBING
     kernel_terms: KernelTerms = KernelTerms.BOTH
     name: str = "NASBOT"
@@ -122,7 +113,8 @@ class NASBOT(PoolSearcher):
         super().__post_init__()
         if self.distance is None:
             object.__setattr__(self, "distance", default_distance(self.space.vocabulary))
-        for option, kind in (("acquisition", Acquisition), ("maximiser", Maximiser), ("kernel_terms", KernelTerms)):
+        object.__setattr__(self, "acquisition", acquisition_of(self.acquisition))
+        for option, kind in (("maximiser", Maximiser), ("kernel_terms", KernelTerms)):
             object.__setattr__(self, option, member(kind, getattr(self, option), option))
 
     @cached_property
@@ -160,51 +152,41 @@ class NASBOT(PoolSearcher):
         known = (*networks, *pending, *faulty)
         n, m = len(networks), len(networks) + len(pending)
         with clock("distances"):
-            d, d_bar = self._kept(*self._memory.between(known))
+            rows = self._rows(*self._memory.between(known))
         with clock("fitting"):
-            belief = fit_belief(_square(d, 0, n), _square(d_bar, 0, n), values, options=self.belief, rng=rng)
-            view = self._asked(belief, np.arange(n), known, n, m, d, d_bar)
+            belief = fit_belief(rows[:n, :n], values, options=self.belief, rng=rng)
+            view = self._asked(belief, np.arange(n), known, n, m, rows)
             if n > N_LANDMARKS:
                 chosen = _landmarks(values)
-                rough = belief.knowing_only(chosen, _chosen(d, chosen), _chosen(d_bar, chosen))
-                view = replace(view, rough=self._asked(rough, chosen, known, n, m, d, d_bar))
+                rough = belief.knowing_only(chosen, rows.among(chosen))
+                view = replace(view, rough=self._asked(rough, chosen, known, n, m, rows))
         return view
 
     def _asked(
-        self,
-        belief: Belief,
-        chosen: NDArray[np.intp],
-        known: Sequence[Architecture],
-        n: int,
-        m: int,
-        d: Floats | None,
-        d_bar: Floats | None,
+        self, belief: Belief, chosen: NDArray[np.intp], known: Sequence[Architecture], n: int, m: int, rows: Rows
     ) -> _View:
         """The belief, conditioned on the ``chosen`` of the n evaluated networks, with pending and failed ones told."""
-        rows = np.r_[chosen, n : len(known)]
-        d, d_bar = _chosen(d, rows), _chosen(d_bar, rows)
+        kept = np.r_[chosen, n : len(known)]
+        rows = rows.among(kept)
         n, m = len(chosen), m - n + len(chosen)
         if m > n:
-            among = _square(d, n, m), _square(d_bar, n, m)
-            belief = belief.hallucinate(_block(d, 0, n, n, m), _block(d_bar, 0, n, n, m), *among)
+            belief = belief.hallucinate(rows[:n, n:m], rows[n:m, n:m])
         feasibility = None
-        if len(rows) > m:
-            decided = np.r_[0:n, m : len(rows)]
-            correlation = _correlation(belief, _chosen(d, decided), _chosen(d_bar, decided))
-            feasibility = Feasibility.of(correlation, decided < n)
-        networks = tuple(known[i] for i in rows)
+        if len(kept) > m:
+            decided = np.r_[0:n, m : len(kept)]
+            feasibility = Feasibility.of(belief.correlation(rows.among(decided)), decided < n)
+        networks = tuple(known[i] for i in kept)
         return _View(networks, n, m, self.distance.pack(networks), belief, feasibility)
 
-    def _kept(self, d: Floats, d_bar: Floats) -> tuple[Floats | None, Floats | None]:
-        """The distances whose terms the kernel has."""
-        return (
+    def _rows(self, d: Floats, d_bar: Floats) -> Rows:
+        """What the kernel sees: the distances whose terms it has."""
+        return Rows.of(
             None if self.kernel_terms is KernelTerms.NORMALISED else d,
             None if self.kernel_terms is KernelTerms.DISTANCE else d_bar,
         )
 
-    def _cross(self, view: _View, archs: Sequence[Architecture]) -> tuple[Floats | None, Floats | None]:
-        between = self.distance.cross(view.packed, self.distance.pack(archs))
-        return self._kept(between.d, between.d_bar)
+    def _cross(self, view: _View, archs: Sequence[Architecture]) -> Distances:
+        return self.distance.cross(view.packed, self.distance.pack(archs))
 
     # -- choice ------------------------------------------------------------------------------------------------------
 
@@ -216,7 +198,8 @@ class NASBOT(PoolSearcher):
         for_evolution: np.random.Generator,
         clock: _Stopwatch,
     ) -> Maximum:
-        utility = self._utility_under(view, for_utility, clock)
+        chance = for_utility.spawn(1)[0].random()
+        utility = self._utility_under(view, chance, for_utility, clock)
         operator = self.operator()
         n_evaluations = evaluation_schedule(self.step(history))
         if self.maximiser is Maximiser.PAPER:
@@ -228,7 +211,7 @@ class NASBOT(PoolSearcher):
                 n_evaluations=n_evaluations,
                 rng=for_evolution,
             )
-        rough = self._utility_under(view.rough, for_utility, clock) if view and view.rough else None
+        rough = self._utility_under(view.rough, chance, for_utility, clock) if view and view.rough else None
         return by_evolution_and_climbing(
             rough or utility,
             operator,
@@ -240,38 +223,31 @@ class NASBOT(PoolSearcher):
             rng=for_evolution,
         )
 
-    def _utility_under(self, view: _View | None, rng: np.random.Generator, clock: _Stopwatch) -> Utility:
-        """The utility of networks, given what is believed; chance alone while nothing is."""
+    def _utility_under(self, view: _View | None, chance: float, rng: np.random.Generator, clock: _Stopwatch) -> Utility:
+        """Acquisition values; uniform random before the first observation."""
 
         def utility(archs: Sequence[Architecture]) -> Floats:
             if view is None:
                 return uniform(np.zeros(len(archs)), rng=rng)
             with clock("distances"):
-                d, d_bar = self._cross(view, archs)
-            values = self._utility(view.belief.predict(_rows(d, view.n_known), _rows(d_bar, view.n_known)), view, rng)
-            return values if view.feasibility is None else self._weighed(values, view.log_feasible(d, d_bar))
+                packed = self.distance.pack(archs)
+                between = self.distance.cross(view.packed, packed)
+                rows = self._rows(between.d, between.d_bar)
+            values = self.acquisition(self._outlook(view, rows, packed, chance), rng=rng)
+            return values if view.feasibility is None else self.acquisition.weighed(values, view.log_feasible(rows))
 
         return utility
 
-    def _utility(self, prediction: Prediction, view: _View, rng: np.random.Generator) -> Floats:
-        mean, sd = prediction.mean, np.sqrt(prediction.variance)
-        match self.acquisition:
-            case Acquisition.LOG_EI:
-                return log_averaged(log_expected_improvement(mean, sd, view.belief.best_value))
-            case Acquisition.EI:
-                return averaged(expected_improvement(mean, sd, view.belief.best_value))
-            case Acquisition.UCB:
-                return averaged(upper_confidence_bound(mean, sd, view.n_evaluated))
-            case Acquisition.THOMPSON:
-                return averaged(thompson(mean, sd, rng=rng))
-            case Acquisition.UNIFORM:
-                return uniform(mean[0], rng=rng)
+    def _outlook(self, view: _View, rows: Rows, packed: Any, chance: float) -> Outlook:
+        """What is believed of networks with these rows to the known ones; ``chance`` chooses a sample."""
 
-    def _weighed(self, values: Floats, log_feasible: Floats) -> Floats:
-        """Improvements count by their probability of happening at all; other utilities are lowered by as many sd."""
-        if self.acquisition is Acquisition.EI:
-            return values * np.exp(log_feasible)
-        return values + log_feasible
+        def covariance() -> Floats:
+            among = self.distance.pairwise(packed)
+            return view.belief.covariance(rows[: view.n_known, :], self._rows(among.d, among.d_bar))
+
+        mean, variance, _ = view.predict(rows)
+        sample = int(chance * len(mean))
+        return Outlook(mean, np.sqrt(variance), view.belief.best_value, view.n_evaluated, sample, covariance)
 
     # -- what is believed --------------------------------------------------------------------------------------------
 
@@ -313,18 +289,18 @@ class NASBOT(PoolSearcher):
 
     def _effects(self, view: _View, history: History, networks: Sequence[tuple[Architecture, str]]) -> Iterator[Effect]:
         archs = [arch for arch, _ in networks]
-        between = self.distance.cross(view.packed, self.distance.pack(archs))
-        d, d_bar = self._kept(between.d, between.d_bar)
-        prediction = view.belief.predict(_rows(d, view.n_known), _rows(d_bar, view.n_known))
+        between = self._cross(view, archs)
+        rows = self._rows(between.d, between.d_bar)
+        prediction = view.predict(rows)
         # What an evaluation would give has its noise, which the improvement looked for does not have.
         noise = view.belief.posterior.noise_variance[:, None]
         observed = prediction._replace(variance=prediction.variance + noise)
-        mean, sd = _moments(prediction)
-        _, observed_sd = _moments(observed)
+        mean, variance = mixture_moments(prediction.mean, prediction.variance)
+        _, observed_variance = mixture_moments(observed.mean, observed.variance)
         log_ei = log_averaged(
             log_expected_improvement(prediction.mean, np.sqrt(prediction.variance), view.belief.best_value)
         )
-        feasible = np.exp(view.log_feasible(d, d_bar))
+        feasible = np.exp(view.log_feasible(rows))
         sign = history.direction.turned(1.0)
         lower, median, upper = (sign * end for end in view.belief.interval(observed))
         lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
@@ -342,8 +318,8 @@ class NASBOT(PoolSearcher):
                 lower=float(lower[i]),
                 upper=float(upper[i]),
                 mean=float(mean[i]),
-                sd=float(sd[i]),
-                observed_sd=float(observed_sd[i]),
+                sd=math.sqrt(variance[i]),
+                observed_sd=math.sqrt(observed_variance[i]),
                 log_ei=float(log_ei[i]),
                 feasible=float(feasible[i]),
                 nearest=nearest,
@@ -370,15 +346,16 @@ class _View:
     feasibility: Feasibility | None
     rough: _View | None = None  # the same on fewer evaluated networks, where there are many: cheaper to ask
 
-    def log_feasible(self, d: Floats | None, d_bar: Floats | None) -> Floats:
-        """log P(feasible) of networks with these distances to ``known``; 0 as long as none has failed."""
+    def predict(self, rows: Rows) -> Prediction:
+        """What is believed of networks with these rows to ``known``."""
+        return self.belief.predict(rows[: self.n_known, :])
+
+    def log_feasible(self, rows: Rows) -> Floats:
+        """log P(feasible) of networks with these rows to ``known``; 0 as long as none has failed."""
         if self.feasibility is None:
-            given = d if d is not None else d_bar
-            assert given is not None  # the kernel has at least one term
-            return np.zeros(given.shape[2])
+            return np.zeros(rows.m)
         decided = np.r_[0 : self.n_evaluated, self.n_known : len(self.known)]
-        correlation = _correlation(self.belief, *(None if x is None else x[:, decided] for x in (d, d_bar)))
-        return self.feasibility.log_probability(correlation)
+        return self.feasibility.log_probability(self.belief.correlation(rows[decided, :]))
 
 
 class _Stopwatch:
@@ -407,33 +384,3 @@ def _landmarks(values: Floats) -> NDArray[np.intp]:
     order = np.argsort(-values, kind="stable")
     rest = np.linspace(N_LANDMARKS // 2, len(order) - 1, N_LANDMARKS - N_LANDMARKS // 2).astype(np.intp)
     return np.sort(order[np.r_[0 : N_LANDMARKS // 2, rest]])
-
-
-def _moments(prediction: Prediction) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of the mixture over hyper-parameter samples."""
-    mean = prediction.mean.mean(axis=0)
-    variance = (prediction.variance + prediction.mean**2).mean(axis=0) - mean**2
-    return mean, np.sqrt(np.maximum(variance, 0.0))
-
-
-def _correlation(belief: Belief, d: Floats | None, d_bar: Floats | None) -> Floats:
-    """The belief's kernel, averaged over its samples and scaled to 1 at distance 0."""
-    kernel = ensemble_kernel(belief.scaling.features(d, d_bar), belief.posterior.vectors, belief.scaling.form)
-    correlation: Floats = (kernel / belief.posterior.prior_variance[:, None, None]).mean(axis=0)
-    return correlation
-
-
-def _block(x: Floats | None, i: int, j: int, k: int, m: int) -> Floats | None:
-    return None if x is None else x[:, i:j, k:m]
-
-
-def _square(x: Floats | None, i: int, j: int) -> Floats | None:
-    return _block(x, i, j, i, j)
-
-
-def _rows(x: Floats | None, n: int) -> Floats | None:
-    return None if x is None else x[:, :n]
-
-
-def _chosen(x: Floats | None, at: NDArray[np.intp]) -> Floats | None:
-    return None if x is None else x[:, at[:, None], at[None, :]]

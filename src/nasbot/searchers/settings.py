@@ -10,6 +10,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING
 
 from nasbot._typing import Json
+from nasbot.acquisition.choices import Acquisition, description
 from nasbot.otmann import Otmann
 from nasbot.otmann.presets import PRESETS
 
@@ -32,6 +33,8 @@ def _described(value: object) -> Json:
         return value
     if isinstance(value, str):
         return str(value)
+    if isinstance(value, Acquisition):
+        return description(value) or _foreign(value)
     if isinstance(value, tuple | list):
         return [_described(entry) for entry in value]
     if isinstance(value, Otmann) and value.rules == PRESETS.get(value.rules.name):

@@ -1,0 +1,150 @@
+"""Acquisitions as objects: what a network is worth evaluating for. Write your own by deriving from `Acquisition`.
+
+@dataclass(frozen=True)
+class Mean(Acquisition):
+    def __call__(self, outlook, *, rng):
+        return outlook.mean.mean(axis=0)
+
+NASBOT(space=space, acquisition=Mean())
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbot._typing import Json
+from nasbot.acquisition.functions import (
+    averaged,
+    expected_improvement,
+    log_averaged,
+    log_expected_improvement,
+    uniform,
+    upper_confidence_bound,
+)
+from nasbot.errors import OptionError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """What is believed of a batch of m networks, in standardised units, by each of s hyper-parameter samples."""
+
+    mean: Floats  # (s, m)
+    sd: Floats  # (s, m), without noise
+    best_value: float  # the incumbent
+    n_evaluated: int
+    sample: int  # one of the s, drawn at random and the same for a whole proposal
+    covariance: Callable[[], Floats]  # (s, m, m) on demand: it takes the distances within the batch
+
+
+class Acquisition:
+    """The utility of networks. A frozen value: equal ones decide equally, and all randomness comes from ``rng``."""
+
+    def __call__(self, outlook: Outlook, *, rng: np.random.Generator) -> Floats:
+        """Utilities (m,), finite, the larger the better."""
+        raise NotImplementedError
+
+    def weighed(self, utility: Floats, log_feasible: Floats) -> Floats:
+        """Utilities (m,) of networks that may fail, from log P(feasible) (m,): lowered by as many units."""
+        return utility + log_feasible
+
+
+@dataclass(frozen=True)
+class LogEI(Acquisition):
+    """The logarithm of expected improvement, averaged over samples before taking it."""
+
+    def __call__(self, outlook: Outlook, *, rng: np.random.Generator) -> Floats:
+        """log EI."""
+        return log_averaged(log_expected_improvement(outlook.mean, outlook.sd, outlook.best_value))
+
+
+@dataclass(frozen=True)
+class EI(Acquisition):
+    """Expected improvement, the paper's choice; 0 where it underflows."""
+
+    def __call__(self, outlook: Outlook, *, rng: np.random.Generator) -> Floats:
+        """EI."""
+        return averaged(expected_improvement(outlook.mean, outlook.sd, outlook.best_value))
+
+    def weighed(self, utility: Floats, log_feasible: Floats) -> Floats:
+        """An improvement counts by its probability of happening at all."""
+        return utility * np.exp(log_feasible)
+
+
+@dataclass(frozen=True)
+class UCB(Acquisition):
+    """Upper confidence bound, mean + sqrt(beta) sd; without ``beta`` 0.5 log(2 n + 1) after n evaluations."""
+
+    beta: float | None = None
+
+    def __post_init__(self) -> None:
+        beta = self.beta
+        if beta is not None and not (type(beta) in (int, float) and 0 <= beta < np.inf):
+            raise OptionError(f"acquisition: beta of UCB must be a finite number >= 0 or None, got {str(beta)[:40]!r}")
+
+    def __call__(self, outlook: Outlook, *, rng: np.random.Generator) -> Floats:
+        """The bound."""
+        if self.beta is None:
+            return averaged(upper_confidence_bound(outlook.mean, outlook.sd, outlook.n_evaluated))
+        return averaged(outlook.mean + math.sqrt(self.beta) * outlook.sd)
+
+
+@dataclass(frozen=True)
+class Thompson(Acquisition):
+    """Thompson sampling: one hyper-parameter sample for a proposal, one joint draw from its belief for each batch."""
+
+    def __call__(self, outlook: Outlook, *, rng: np.random.Generator) -> Floats:
+        """A draw of the objective at the networks of the batch."""
+        eigenvalues, vectors = np.linalg.eigh(outlook.covariance()[outlook.sample])
+        root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))  # eq. (7) need not be positive definite
+        draw: Floats = outlook.mean[outlook.sample] + root @ rng.standard_normal(len(root))
+        return draw
+
+
+@dataclass(frozen=True)
+class Uniform(Acquisition):
+    """Uniform(0, 1) whatever is believed."""
+
+    def __call__(self, outlook: Outlook, *, rng: np.random.Generator) -> Floats:
+        """Random numbers."""
+        return uniform(outlook.mean[0], rng=rng)
+
+
+ACQUISITIONS: Mapping[str, type[Acquisition]] = {
+    "log-ei": LogEI,
+    "ei": EI,
+    "ucb": UCB,
+    "thompson": Thompson,
+    "uniform": Uniform,
+}
+
+
+def acquisition_of(value: object) -> Acquisition:
+    """An acquisition itself, by its name, or by its `description`; OptionError lists the names."""
+    if isinstance(value, Acquisition):
+        return value
+    options = dict(value) if isinstance(value, Mapping) else {}
+    name = options.pop("type", None) if options else value
+    kind = ACQUISITIONS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise OptionError(f"acquisition: expected one of {', '.join(ACQUISITIONS)}, got {str(value)[:40]!r}")
+    try:
+        return kind(**options)
+    except TypeError:
+        raise OptionError(f"acquisition: {name} has no option {', '.join(map(str, options))[:40]}") from None
+
+
+def description(acquisition: Acquisition) -> Json:
+    """A built-in one as plain data: its name, with its options where they are not the defaults; None for others."""
+    names = [name for name, kind in ACQUISITIONS.items() if type(acquisition) is kind]
+    if not names:
+        return None
+    given = {entry.name: getattr(acquisition, entry.name) for entry in fields(acquisition)}  # type: ignore[arg-type]
+    changed = {name: value for name, value in given.items() if value is not None}
+    return {"type": names[0], **changed} if changed else names[0]

@@ -1,0 +1,70 @@
+"""Fidelity: what a cheap evaluation, at a share s of the full effort, says of a full one (s = 1).
+
+f(x, s) = f(x, 1) + φ(s) r(x),  φ(s) = ((1/s)^g - 1) / (9^g - 1):  0 at s = 1, 1 at s = 1/9
+
+    k((x, s), (x', s')) = k(x, x') + φ(s) φ(s') [κ k(x, x') + c]
+
+The residual r has the kernel κ k + c; c is also the prior variance of its mean, so that needs no parameter of its own.
+What is asked at s = 1 has φ = 0 and sees the plain kernel.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbot.gp.hyperparameters import FloatArray, KernelForm
+from nasbot.gp.warping import InvalidValuesError
+
+_UNIT = math.log(9.0)  # φ is 1 at s = 1/9
+
+
+def checked_fidelities(fidelities: object, n: int) -> FloatArray | None:
+    """Fidelities (n,) in (0, 1], or an error; None where all are 1, which is the plain belief."""
+    array = np.asarray(fidelities, dtype=np.float64)
+    if array.shape != (n,) or not np.all((array > 0.0) & (array <= 1.0)):
+        raise InvalidValuesError(f"fidelities must be {n} numbers in (0, 1], one for each value, got {fidelities!r}")
+    return None if np.all(array == 1.0) else array
+
+
+def remainder(fidelities: FloatArray, g: FloatArray) -> FloatArray:
+    """φ (..., n) of fidelities (n,) for exponents g (...)."""
+    exponent = np.asarray(g)[..., None]
+    return np.asarray(np.expm1(exponent * -np.log(fidelities)) / np.expm1(exponent * _UNIT))
+
+
+def remainder_slope(fidelities: FloatArray, g: float) -> FloatArray:
+    """∂φ/∂ log g (n,)."""
+    log_effort, unit = -np.log(fidelities), math.expm1(g * _UNIT)
+    above = np.expm1(g * log_effort)
+    return np.asarray(g * (log_effort * (above + 1.0) * unit - above * _UNIT * (unit + 1.0)) / unit**2)
+
+
+def with_fidelities(
+    kernel: FloatArray, vectors: FloatArray, form: KernelForm, left: FloatArray, right: FloatArray
+) -> FloatArray:
+    """The formula at the head of this file, from the plain kernel (s, n, m), for fidelities (n,) and (m,)."""
+    kappa, offset, g = np.moveaxis(np.exp(form.fidelity(vectors)), -1, 0)
+    weight = remainder(left, g)[:, :, None] * remainder(right, g)[:, None, :]
+    return np.asarray(kernel * (1.0 + kappa[:, None, None] * weight) + offset[:, None, None] * weight)
+
+
+def levelled(values: FloatArray, fidelities: FloatArray, is_same: NDArray[np.bool_]) -> FloatArray:
+    """Values (n,) on the scale of full fidelity: each rung's offset removed, by the pairs seen there and higher up.
+
+    ``is_same`` (n, n) says which observations are of one candidate. The offset is the median difference of such pairs,
+    of logarithms where all values have one sign; that of the rung above where there are none. Ranking within rungs
+    would not do: what was promoted is a selected lot.
+    """
+    sign = 1.0 if np.all(values > 0.0) else -1.0 if np.all(values < 0.0) else 0.0
+    line = sign * np.log(sign * values) if sign else values.copy()
+    offset = 0.0
+    for s in np.unique(fidelities)[::-1]:
+        here, above = fidelities == s, fidelities > s
+        lower, higher = np.nonzero(is_same & here[:, None] & above[None, :])
+        if len(lower):
+            offset = float(np.median(line[higher] - line[lower]))
+        line[here] += offset
+    return np.asarray(sign * np.exp(sign * line) if sign else line)

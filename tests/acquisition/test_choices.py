@@ -1,0 +1,96 @@
+"""Acquisitions as objects: their short-hands, their descriptions, and draws that are as spread as the belief."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from nasbot.acquisition import EI, UCB, Acquisition, LogEI, Outlook, Thompson, acquisition_of
+from nasbot.acquisition.choices import ACQUISITIONS, description
+from nasbot.errors import OptionError
+from nasbot.gp.mixture import mixture_moments
+from nasbot.searchers import NASBOT
+from nasbot.study.rebuilding import searcher_from_settings
+from tests.searchers.problems import made, propose, scored
+
+N_SAMPLES = 10
+
+
+def _outlook(sample=0, correlation=0.9):
+    """Two networks whose values go together, believed alike but for the mean by ten samples."""
+    mean = np.stack([np.linspace(-0.3, 0.3, N_SAMPLES), np.full(N_SAMPLES, 0.2)], axis=1)
+    covariance = np.broadcast_to([[1.0, correlation], [correlation, 1.0]], (N_SAMPLES, 2, 2))
+    return Outlook(mean, np.ones((N_SAMPLES, 2)), 0.5, 7, sample, lambda: covariance)
+
+
+def test_thompson_draws_are_as_spread_as_the_belief_and_go_together():
+    """The mean over samples of independent draws has only 1 / sqrt(samples) of the spread."""
+    rng = np.random.default_rng(0)
+    draws = np.array([Thompson()(_outlook(sample), rng=rng) for sample in range(N_SAMPLES) for _ in range(400)])
+    outlook = _outlook()
+    mean, variance = mixture_moments(outlook.mean, outlook.sd**2)
+    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.06)
+    np.testing.assert_allclose(draws.std(axis=0), np.sqrt(variance), rtol=0.05)
+    assert np.corrcoef(draws[:, 0], draws[:, 1])[0, 1] > 0.8
+
+
+def test_thompson_draws_where_the_covariance_is_indefinite():
+    draw = Thompson()(_outlook(correlation=1.5), rng=np.random.default_rng(0))
+    assert np.all(np.isfinite(draw))
+
+
+def test_ucb_with_a_beta_of_its_own():
+    outlook = _outlook()
+    np.testing.assert_allclose(UCB(beta=4.0)(outlook, rng=None), outlook.mean.mean(axis=0) + 2.0)
+    assert np.all(UCB()(outlook, rng=None) < UCB(beta=4.0)(outlook, rng=None))
+
+
+def test_only_ei_is_multiplied_by_the_probability_of_success():
+    utility, log_feasible = np.array([2.0]), np.log([0.5])
+    assert EI().weighed(utility, log_feasible) == pytest.approx(1.0)
+    assert LogEI().weighed(utility, log_feasible) == pytest.approx(2.0 + np.log(0.5))
+
+
+@pytest.mark.parametrize("name", ACQUISITIONS)
+def test_names_are_short_hands_and_what_a_study_stores(name):
+    acquisition = acquisition_of(name)
+    assert acquisition == ACQUISITIONS[name]()
+    assert description(acquisition) == name
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("eii", "expected one of log-ei, ei, ucb, thompson, uniform, got 'eii'"),
+        (["ei"], "expected one of log-ei"),
+        ({"type": "kg"}, "expected one of log-ei"),
+        ({"type": "ei", "beta": 1.0}, "ei has no option beta"),
+        ({"type": "ucb", "beta": -1.0}, "beta of UCB must be a finite number >= 0"),
+        ({"type": "ucb", "beta": "2"}, "beta of UCB must be a finite number >= 0"),
+    ],
+)
+def test_what_is_no_acquisition_is_refused(given, words):
+    with pytest.raises(OptionError, match=f"^acquisition: {words}"):
+        acquisition_of(given)
+
+
+@pytest.mark.parametrize("acquisition", ["thompson", UCB(beta=2.5), UCB()])
+def test_a_searcher_is_made_again_from_what_a_study_stores(acquisition):
+    searcher = made(NASBOT, acquisition=acquisition)
+    again = searcher_from_settings(searcher.settings(), searcher.space, searcher.initial_pool())
+    assert again.acquisition == searcher.acquisition
+
+
+@dataclass(frozen=True)
+class Mean(Acquisition):
+    weight: float = 1.0
+
+    def __call__(self, outlook, *, rng):
+        return self.weight * outlook.mean.mean(axis=0)
+
+
+def test_a_users_own_acquisition():
+    searcher = made(NASBOT, acquisition=Mean(2.0))
+    assert searcher.settings()["acquisition"]["repr"] == "Mean(weight=2.0)"
+    history = scored(searcher.initial_pool())
+    assert propose(searcher, history).arch.fingerprint not in history.seen

@@ -1,0 +1,25 @@
+"""A sample of the recorded histories: NASBOT proposes and believes what it did (all of them: benchmarks.same_mind)."""
+
+import numpy as np
+import pytest
+
+from benchmarks import same_mind
+from nasbot.architecture.codec import to_dict
+
+
+def test_proposals_and_beliefs_are_the_recorded_ones():
+    found = list(same_mind.differences(every=7, most_trials=40))
+    assert len(found) >= 10
+    assert [entry.name for entry in found if not entry.same_proposal] == []
+    assert max(entry.beliefs for entry in found) <= same_mind.LARGEST_DIFFERENCE
+
+
+@pytest.mark.parametrize("change", ["proposal", "beliefs"])
+def test_a_difference_is_noticed(change):
+    networks = list(same_mind.searcher("f3", "{}").initial_pool())
+    line = {"problem": "f3", "options": {}, "seed": 1, "trials": [(i, float(i)) for i in range(4)]}
+    arch, beliefs = same_mind.decided(line, networks)
+    recorded = {**line, "proposal": to_dict(arch), "beliefs": beliefs}
+    assert same_mind.difference(recorded, networks).is_none
+    other = to_dict(networks[0]) if change == "proposal" else (np.array(beliefs) + 1e-9).tolist()
+    assert not same_mind.difference({**recorded, change: other}, networks).is_none
