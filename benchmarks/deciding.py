@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks.bars import Bar
 from nasbot._rng import Role, stream
 from nasbot.architecture import Architecture, SearchSpace
+from nasbot.candidate import Candidate
 from nasbot.searchers import NASBOT, Proposal
 from nasbot.synthetic import SYNTHETIC
 from nasbot.testing.networks import random_architecture
@@ -46,7 +47,7 @@ def evaluated(kind: str, n: int) -> History:
     while len(history) < n:
         arch = random_architecture(kind, rng=rng, n_layers=int(rng.integers(*LAYERS, endpoint=True)))
         if arch in space and arch.fingerprint not in history.seen:
-            history = told(history, Proposal(arch))
+            history = told(history, Proposal(Candidate(arch)))
     return history
 
 
@@ -67,9 +68,10 @@ def decide(searcher: NASBOT, history: History) -> tuple[Proposal, Decision]:
     wall, cpu = time.perf_counter(), time.process_time()
     proposal = searcher.propose(history, rng=rng)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    seconds: Any = proposal.notes["seconds"]
-    parts = tuple(float(seconds[purpose]) for purpose in PURPOSES)
-    return proposal, Decision(wall, cpu, parts, int(str(proposal.notes["n_utilities"])))
+    parts = tuple(proposal.origin.seconds[purpose] for purpose in PURPOSES)
+    said = proposal.forecast
+    n_utilities = 0 if said is None or said.n_utilities is None else said.n_utilities
+    return proposal, Decision(wall, cpu, parts, n_utilities)
 
 
 def measure(kind: str, n: int, n_proposals: int) -> dict[str, float]:

@@ -38,6 +38,8 @@ from nasbot.architecture import (
     SearchSpace,
     Vocabulary,
 )
+from nasbot.candidate import Candidate
+from nasbot.domain import Domain
 from nasbot.errors import ExhaustedError, FileError, NasbotError, OptionError, Violation
 from nasbot.evolution import one_step_edits
 from nasbot.gp import BeliefOptions
@@ -251,9 +253,14 @@ class UniformSearch:
     name: str = "uniform"
     space: SearchSpace = SPACE
 
-    def initial_pool(self) -> tuple[Architecture, ...]:
+    @property
+    def domain(self) -> Domain:
+        """Cells alone."""
+        return Domain(self.space)
+
+    def initial_pool(self) -> tuple[Candidate, ...]:
         """The cells evaluated first."""
-        return self.pool
+        return tuple(map(Candidate, self.pool))
 
     def settings(self) -> Mapping[str, Json]:
         """Everything a proposal depends on besides space and history."""
@@ -266,7 +273,7 @@ class UniformSearch:
             raise ExhaustedError(f"all {len(self.cells)} cells of the table are known")
         while (cell := self.cells[int(rng.integers(len(self.cells)))]) in known:
             pass
-        return Proposal(network_of(cell), {"searcher": self.name})
+        return Proposal(Candidate(network_of(cell)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,7 +293,7 @@ class LocalSearch(UniformSearch):
             unknown = [edit.arch for edit in edits if edit.arch.fingerprint not in history.seen]
             if unknown:
                 chosen = unknown[int(rng.integers(len(unknown)))]
-                return Proposal(chosen, {"searcher": self.name, "around": centre.number})
+                return Proposal(Candidate(chosen), notes={"around": centre.number})
         return super().propose(history, rng=rng)
 
     def _centre(self, history: History) -> Trial | None:
@@ -294,11 +301,11 @@ class LocalSearch(UniformSearch):
         if last is None or "around" not in last.notes:  # nothing yet, the pool's end, or a fresh start
             return history.best if len(history) <= len(self.pool) else last
         before = history[int(str(last.notes["around"]))]
-        return last if _worth(last) > _worth(before) else before
+        return last if _worth(history, last) > _worth(history, before) else before
 
 
-def _worth(trial: Trial) -> float:
-    return -np.inf if trial.value is None else trial.value
+def _worth(history: History, trial: Trial) -> float:
+    return -np.inf if trial.value is None else history.merit(trial)
 
 
 SWAPS = ("swap_label",)
@@ -336,9 +343,9 @@ def best_so_far(table: Table, method: str, seed: int, n_queries: int) -> list[fl
     for number in range(n_queries):
         trial = _evaluated(table, searcher, history, seed, number)
         history = history.with_trial(trial)
-        if is_optimal(_worth(trial), table.optimum):
+        if is_optimal(_worth(history, trial), table.optimum):
             break
-    values = [_worth(trial) for trial in history]
+    values = [_worth(history, trial) for trial in history]
     return [float(value) for value in np.maximum.accumulate(values)]
 
 

@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -27,7 +26,7 @@ from nasbot.candidate import Candidate
 from nasbot.evolution import Mutation, MutationOperator
 from nasbot.storage import SqliteStorage
 from nasbot.storage.records import Run
-from nasbot.trial import Point, Scored, Trial
+from nasbot.trial import Forecast, Point, Provenance, Scored, Trial
 
 N_TRIALS = 1000
 N_UPDATES = 5
@@ -63,7 +62,7 @@ with Study.open(sys.argv[1], NASBOT(space=SearchSpace("cnn")), seed=0) as study:
 
 
 def trials(n: int) -> list[Trial]:
-    """Finished trials whose networks descend from the pool, with curves and notes as a search leaves them."""
+    """Finished trials whose networks descend from the pool, with curves and forecasts as a search leaves them."""
     rng = np.random.default_rng(0)
     operator, networks = MutationOperator(SearchSpace("cnn")), list(initial_pool("cnn"))
     while len(networks) < n:
@@ -73,21 +72,22 @@ def trials(n: int) -> list[Trial]:
     found = []
     for number, arch in enumerate(networks[:n]):
         value = float(rng.normal(len(arch.layers) / 10, 0.3))
-        notes: dict[str, Json] = {
-            "searcher": "NASBOT",
-            "parents": [max(0, number - 3)] if number > 9 else [],
-            "modifiers": ["skip", "inc_single"],
-            "changes": ["skip: 3 to 7", "inc_single: layer 3, 64 to 80 units"],
-            "predicted": {"median": value, "lower": value - 0.4, "upper": value + 0.4},
-            "mean": 0.4,
-            "sd": 0.3,
-            "utility": -2.0,
-            "deciding": 0.5,
-            "seconds": {"distances": 0.2, "fitting": 0.2, "maximising": 0.1},
-        }
-        curve = tuple(Point(step, value * step / 20) for step in range(20))
-        running = Trial(number=number, candidate=Candidate(arch), notes=notes, proposed_after=number, curve=curve)
-        running = replace(running, started=10.0 * number, attempts=1)
+        running = Trial(
+            number=number,
+            candidate=Candidate(arch),
+            origin=Provenance(
+                searcher="NASBOT",
+                parents=(number - 3,) if number > 9 else (),
+                modifiers=("skip", "inc_single"),
+                changes=("skip: 3 to 7", "inc_single: layer 3, 64 to 80 units"),
+                seconds={"distances": 0.2, "fitting": 0.2, "maximising": 0.1, "deciding": 0.5},
+            ),
+            forecast=Forecast(median=value, lower=value - 0.4, upper=value + 0.4, mean=0.4, sd=0.3, utility=-2.0),
+            proposed_after=number,
+            attempts=1,
+            started=10.0 * number,
+            curve=tuple(Point(step, value * step / 20) for step in range(20)),
+        )
         found.append(running.ended(Scored(value, {"parameters": 1000 + number}), at=10.0 * number + 9, rank=number))
     return found
 

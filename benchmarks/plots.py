@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,12 +22,13 @@ from nasbot.candidate import Candidate
 from nasbot.evolution import MutationOperator, Rejected
 from nasbot.plots.plot import PLOTS, plot
 from nasbot.plots.snapshot import Snapshot
-from nasbot.trial import Failed, FailureCause, History, Outcome, Point, Scored, Trial
+from nasbot.trial import POOL, Failed, FailureCause, Forecast, History, Outcome, Point, Provenance, Scored, Trial
 
 N_TRIALS = 1000
 SECONDS = 2.0
 BUSY_FACTOR = 2.5  # on a machine that others use, CPU seconds stretch as caches and memory are shared
 N_WORKERS, N_POINTS, N_RECENT = 4, 10, 40
+DECIDING = {"distances": 0.1, "fitting": 0.05, "maximising": 0.05}
 
 
 def study(n: int, kind: str = "cnn", seed: int = 0) -> Snapshot:
@@ -34,7 +36,7 @@ def study(n: int, kind: str = "cnn", seed: int = 0) -> Snapshot:
     rng = np.random.default_rng(seed)
     operator = MutationOperator(SearchSpace(kind))
     networks = list(initial_pool(kind))[:n]
-    notes: list[dict[str, Any]] = [{"searcher": "pool"} for _ in networks]
+    origins = [Provenance(searcher=POOL) for _ in networks]
     seen = {arch.fingerprint for arch in networks}
     while len(networks) < n:
         parent = int(rng.integers(max(0, len(networks) - N_RECENT), len(networks)))
@@ -43,9 +45,13 @@ def study(n: int, kind: str = "cnn", seed: int = 0) -> Snapshot:
             continue
         seen.add(made.arch.fingerprint)
         networks.append(made.arch)
-        steps = made.steps
-        notes.append(
-            {"parents": [parent], "modifiers": [s.modifier for s in steps], "changes": [str(s) for s in steps]}
+        origins.append(
+            Provenance(
+                searcher="NASBOT",
+                parents=(parent,),
+                modifiers=tuple(step.modifier for step in made.steps),
+                changes=tuple(map(str, made.steps)),
+            )
         )
     free = [0.0] * N_WORKERS
     trials = []
@@ -53,8 +59,10 @@ def study(n: int, kind: str = "cnn", seed: int = 0) -> Snapshot:
         worker = int(np.argmin(free))
         start, free[worker] = free[worker], free[worker] + float(rng.uniform(20, 60))
         value = len(arch.layers) / 10 + len(arch.edges) / 20 + float(rng.normal(0, 0.1))
-        if "parents" in notes[number]:
-            notes[number] |= _believed(value, rng)
+        origin, forecast = origins[number], None
+        if origin.was_proposed:
+            forecast = _believed(value, rng)
+            origin = replace(origin, seconds={**DECIDING, "deciding": float(rng.uniform(0.2, 1.0))})
         is_failed = number % 12 == 11
         outcome: Outcome = Failed(FailureCause.OOM, "too large") if is_failed else Scored(value)
         curve = () if is_failed else tuple(Point(step, value - 0.7**step) for step in range(1, N_POINTS + 1))
@@ -63,7 +71,8 @@ def study(n: int, kind: str = "cnn", seed: int = 0) -> Snapshot:
             Trial(
                 number=number,
                 candidate=Candidate(arch),
-                notes=notes[number],
+                origin=origin,
+                forecast=forecast,
                 proposed_after=known,
                 attempts=1,
                 started=start,
@@ -76,17 +85,9 @@ def study(n: int, kind: str = "cnn", seed: int = 0) -> Snapshot:
     return Snapshot(History(tuple(trials)), name="a thousand")
 
 
-def _believed(value: float, rng: np.random.Generator) -> dict[str, Any]:
-    middle = value + float(rng.normal(0, 0.2))
-    return {
-        "searcher": "NASBOT",
-        "mean": 0.5,
-        "sd": 0.4,
-        "predicted": {"median": middle, "lower": middle - 0.3, "upper": middle + 0.3},
-        "utility": float(rng.normal(-3, 0.5)),
-        "deciding": float(rng.uniform(0.2, 1.0)),
-        "seconds": {"distances": 0.1, "fitting": 0.05, "maximising": 0.05},
-    }
+def _believed(value: float, rng: np.random.Generator) -> Forecast:
+    middle, utility = value + float(rng.normal(0, 0.2)), float(rng.normal(-3, 0.5))
+    return Forecast(median=middle, lower=middle - 0.3, upper=middle + 0.3, mean=0.5, sd=0.4, utility=utility)
 
 
 def run(repetitions: int, n_trials: int = N_TRIALS) -> tuple[dict[str, Any], list[Bar]]:

@@ -76,7 +76,7 @@ def one_seed(options: argparse.Namespace, seed: int) -> dict[str, Any]:
         "seconds_per_trial": cap,
         "trials": len(study.history.finished),
         "failed": len(study.history.failed),
-        "valid": {"found": study.best_value, "pool": study.outward(pool.value or 0.0)},
+        "valid": {"found": study.best_value, "pool": pool.value},
         "found_by_search": best.number != pool.number,
         "test": {"found": test[best.arch], "pool": test[pool.arch]},
         "test_as_scored": as_scored(study, data),

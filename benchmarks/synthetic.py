@@ -129,8 +129,8 @@ def search(run: Run, n_evaluations: int) -> tuple[list[float], list[float]]:
     study = Study.in_memory(searcher, seed=run.seed)
     study.optimise(evaluated, n_evaluations, executor=SimulatedExecutor(run.workers))
     best = np.maximum.accumulate([trial.value for trial in study.history.completed if trial.value is not None])
-    deciding = [trial.notes["deciding"] for trial in study.history if "deciding" in trial.notes]
-    return [float(value) for value in best], [float(str(seconds)) for seconds in deciding]
+    seconds = [trial.origin.seconds for trial in study.history]
+    return [float(value) for value in best], [taken["deciding"] for taken in seconds if "deciding" in taken]
 
 
 def record_of(run: Run, n_evaluations: int, tag: str) -> Record:

@@ -18,7 +18,7 @@ from nasbot.drawing.matching import draw_matching
 from nasbot.plots.plot import PLOTS, PlotOptions, plot
 from nasbot.plots.snapshot import Snapshot
 from nasbot.testing.networks import random_architecture
-from nasbot.trial import Failed, History, Point, Scored, Trial
+from nasbot.trial import Failed, Forecast, History, Point, Provenance, Scored, Trial
 
 IMAGES = Path(__file__).parent / "images"
 RANDOM = (
@@ -58,7 +58,8 @@ def study_trial(number: int, record: dict) -> Trial:
     return Trial(
         number=number,
         candidate=Candidate(Architecture.from_dict(record["network"])),
-        notes=record["notes"],
+        origin=Provenance.from_dict(record["origin"]),
+        forecast=Forecast.from_dict(record["forecast"]) if "forecast" in record else None,
         proposed_after=record["after"],
         attempts=1,
         started=record["started"],

@@ -17,8 +17,6 @@ from nasbot.trial import Cancelled, Failed, Scored
 
 STUDY = Path(__file__).parent / "images" / "study" / "study.json"
 N_TRIALS, N_SEEDS, N_WORKERS, N_STEPS = 60, 3, 4, 10
-KEPT_NOTES = {"searcher", "parents", "modifiers", "changes", "mean", "sd", "observed_sd", "predicted", "feasible"}
-KEPT_NOTES |= {"utility", "utility_by_phase", "n_utilities", "seconds", "deciding"}
 
 
 def objective(arch, trial):
@@ -60,7 +58,8 @@ def record(trial):
     return rounded(
         {
             "network": trial.arch.to_dict(),
-            "notes": {key: value for key, value in trial.notes.items() if key in KEPT_NOTES},
+            "origin": trial.origin.to_dict(),
+            **({} if trial.forecast is None else {"forecast": trial.forecast.to_dict()}),
             "after": trial.proposed_after,
             "rank": trial.rank,
             "started": trial.started,

@@ -141,7 +141,7 @@ def do(protocol: Protocol, run: Run, places: Places) -> Mapping[str, Any]:
     searcher: Searcher = METHODS[run["method"]](space=SPACE, pool=pool, modifiers=SWAPS)
     study = Study.in_memory(searcher, seed=run["seed"], direction="minimise")
     study.optimise(lookup, protocol.settings["queries"])
-    errors = [10.0 ** study.outward(trial.value) for trial in study.history.completed if trial.value is not None]
+    errors = [10.0**trial.value for trial in study.history.completed if trial.value is not None]
     best = np.minimum.accumulate(errors)
     return {"best": [float(f"{value:.6g}") for value in best], "optimum": lookup.optimum}
 

@@ -17,6 +17,8 @@ import optuna
 
 from nasbot import Architecture, Layer, SearchSpace
 from nasbot.architecture import chain
+from nasbot.candidate import Candidate
+from nasbot.domain import Domain
 from nasbot.errors import ExhaustedError, OptionError
 from nasbot.searchers import Proposal
 from nasbot.trial import History, Scored, Trial
@@ -67,7 +69,12 @@ class FlatRandom:
     flat: FlatSpace = FlatSpace()
     name: str = "flat random"
 
-    def initial_pool(self) -> tuple[Architecture, ...]:
+    @property
+    def domain(self) -> Domain:
+        """Networks alone: here the params are theirs."""
+        return Domain(self.space)
+
+    def initial_pool(self) -> tuple[Candidate, ...]:
         """None: people begin with nothing."""
         return ()
 
@@ -82,7 +89,7 @@ class FlatRandom:
             params = self.suggested(history, rng)
             arch = self.flat.network(str(self.space.kind), params)
             if arch.fingerprint not in history.seen and arch in self.space:
-                return Proposal(arch, {"searcher": self.name, "params": params})
+                return Proposal(Candidate(arch), notes={"params": params})
         raise ExhaustedError(f"{self.name}: {MOST_TRIES} networks in a row were known or outside the space")
 
     def suggested(self, history: History, rng: np.random.Generator) -> Params:
@@ -111,7 +118,7 @@ class OptunaSearch(FlatRandom):
             study = optuna.create_study(direction="maximize", sampler=self._sampler(int(rng.integers(2**31))))
             distributions = self.flat.distributions()
             for trial in history:
-                if (known := _known(trial, distributions)) is not None:
+                if (known := _known(history, trial, distributions)) is not None:
                     study.add_trial(known)
             return dict(study.ask(distributions).params)
 
@@ -121,15 +128,14 @@ class OptunaSearch(FlatRandom):
         return optuna.samplers.TPESampler(seed=seed, constant_liar=True)
 
 
-def _known(trial: Trial, distributions: Mapping[str, Any]) -> optuna.trial.FrozenTrial | None:
+def _known(history: History, trial: Trial, distributions: Mapping[str, Any]) -> optuna.trial.FrozenTrial | None:
     """A trial as Optuna knows it; failed and cancelled ones are left out, and so are those of other searchers."""
     params = trial.notes.get("params")
     if not isinstance(params, Mapping) or (trial.outcome is not None and not isinstance(trial.outcome, Scored)):
         return None
     state = optuna.trial.TrialState.RUNNING if trial.outcome is None else optuna.trial.TrialState.COMPLETE
-    return optuna.trial.create_trial(
-        params=dict(params), distributions=dict(distributions), value=trial.value, state=state
-    )
+    value = None if trial.value is None else history.merit(trial)
+    return optuna.trial.create_trial(params=dict(params), distributions=dict(distributions), value=value, state=state)
 
 
 @contextmanager

@@ -23,7 +23,6 @@ from experiments.records import Places
 from experiments.rivals import ACTIVATIONS, ScikitMLP, boosted, refitted
 from experiments.training import recipe_from, retrained
 from nasbot import NASBOT, Architecture, EvolutionSearch, RandomSearch, SearchSpace, Study, TreeBO
-from nasbot.candidate import Candidate
 from nasbot.data.dataset import Dataset
 from nasbot.errors import OptionError
 from nasbot.evolution import CNN_MODIFIERS
@@ -85,7 +84,7 @@ def warm_up(searcher: Searcher, objective: Objective, executor: LocalExecutor) -
     first = searcher.initial_pool()
     trial = Study.in_memory(searcher).optimise(lambda arch: len(arch.layers), max(1, len(first)) + 1).history[-1]
     executor.start(objective)
-    executor.submit(Job(0, Candidate(min((*first, trial.arch), key=lambda arch: arch.total_mass))))
+    executor.submit(Job(0, min((*first, trial.candidate), key=lambda candidate: candidate.arch.total_mass)))
     while not any(isinstance(event, Finished) for event in executor.wait()):
         pass
 
@@ -114,19 +113,19 @@ def _objective(protocol: Protocol, run: Run, folder: Path) -> Objective:
 
 def _outcome(study: Study, protocol: Protocol) -> dict[str, Any]:
     history, counted = study.history, _counted(study, protocol)
-    proposed = [trial for trial in history.finished if trial.notes.get("searcher") != POOL]
+    proposed = [trial for trial in history.finished if trial.origin.searcher != POOL]
     deciding = study.deciding_time()
     spent = [trial.seconds for trial in history.finished if trial.seconds is not None]
     return {
         "times": [round(trial.finished or 0.0, 2) for trial in counted],
-        "values": [float(f"{study.outward(trial.value or 0.0):.6g}") for trial in counted],
+        "values": [float(f"{trial.value or 0.0:.6g}") for trial in counted],
         "networks": len(history.finished),
         "failed": dict(Counter(str(t.outcome.cause) for t in history.failed if isinstance(t.outcome, Failed))),
         "deciding": round(deciding.total / max(1, deciding.n_proposals), 4),
         "training": round(float(np.mean(spent)), 3) if spent else 0.0,
         "proposed": _shares(proposed),
         "belief": _belief(counted),
-        "pool_best": _pool_best(study, counted),
+        "pool_best": _pool_best(counted),
         "best": _described(best) if (best := _best(counted)) is not None else None,
     }
 
@@ -151,7 +150,8 @@ def _belief(counted: list[Trial]) -> dict[str, float | None]:
 
     Where a search does badly, this tells a belief that is wrong from a space that has nothing better.
     """
-    pairs = [(t.notes["mean"], t.value) for t in counted if isinstance(t.notes.get("mean"), float)]
+    forecasts = [(t.forecast.mean, t.value) for t in counted if t.forecast is not None]
+    pairs = [(mean, -value) for mean, value in forecasts if mean is not None and value is not None]  # of losses
     if len(pairs) < FEWEST_FOR_BELIEF:
         return {"n": len(pairs), "rank_correlation": None}
     predicted, true = np.array(pairs, dtype=np.float64).T
@@ -159,14 +159,14 @@ def _belief(counted: list[Trial]) -> dict[str, float | None]:
     return {"n": len(pairs), "rank_correlation": round(rho, 4) if np.isfinite(rho) else None}
 
 
-def _pool_best(study: Study, counted: list[Trial]) -> float | None:
+def _pool_best(counted: list[Trial]) -> float | None:
     """The lowest value among the networks that every method begins with."""
-    first = [study.outward(t.value or 0.0) for t in counted if t.notes.get("searcher") == POOL]
+    first = [t.value for t in counted if t.value is not None and t.origin.searcher == POOL]
     return float(f"{min(first):.6g}") if first else None
 
 
 def _best(counted: list[Trial]) -> Trial | None:
-    return max(counted, key=lambda trial: (trial.value or 0.0, -(trial.rank or 0)), default=None)
+    return min(counted, key=lambda trial: (trial.value or 0.0, trial.rank or 0), default=None)
 
 
 def _described(trial: Trial) -> dict[str, Any]:
@@ -175,7 +175,8 @@ def _described(trial: Trial) -> dict[str, Any]:
 
 
 def _origin(trial: Trial) -> dict[str, Any]:
-    return {key: trial.notes[key] for key in ("searcher", "parents", "modifiers") if key in trial.notes}
+    said = trial.origin.to_dict()
+    return {key: said[key] for key in ("searcher", "parents", "modifiers") if key in said}
 
 
 def _shares(proposed: list[Trial]) -> dict[str, float]:

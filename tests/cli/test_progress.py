@@ -11,13 +11,15 @@ from nasbot.candidate import Candidate
 from nasbot.cli import _progress
 from nasbot.cli._progress import _State, _table, described, duration, progress, sparkline
 from nasbot.study import Budget
-from nasbot.trial import Failed, FailureCause, Point, Scored, Trial
+from nasbot.trial import Failed, FailureCause, Point, Provenance, Scored, Trial
 
 ARCHS = initial_pool("mlp-reg")
 
 
 def trial(number, **changes):
-    return replace(Trial(number=number, candidate=Candidate(ARCHS[number]), notes={"searcher": "pool"}), **changes)
+    return replace(
+        Trial(number=number, candidate=Candidate(ARCHS[number]), origin=Provenance(searcher="pool")), **changes
+    )
 
 
 def ended(number, outcome):
@@ -44,7 +46,7 @@ class TestWords:
         made = Trial(
             number=1,
             candidate=Candidate(ARCHS[1]),
-            notes={"searcher": "NASBOT", "parents": [0], "changes": ["a", "b\x1b"]},
+            origin=Provenance(searcher="NASBOT", parents=(0,), changes=("a", "b\x1b")),
         )
         assert described(made) == "from 0: a; b\\x1b"
 
@@ -54,8 +56,8 @@ class TestLines:
         with progress(Budget(trials=3), elapsed=0.0, trials=[], metric="MSE") as tell:
             running = trial(0).begun(0.5)
             tell(running)
-            tell(running.with_points([Point(1, -0.5)]))
-            tell(ended(0, Scored(-0.25)))
+            tell(running.with_points([Point(1, 0.5)]))
+            tell(ended(0, Scored(0.25)))
             tell(ended(1, Failed(FailureCause.NAN, "diverged\nat step 3")))
             tell(trial(2).begun(4.0))
         lines = capsys.readouterr().err.splitlines()
@@ -66,8 +68,8 @@ class TestLines:
         assert len(lines) == 3
 
     def test_a_resumed_study_knows_its_best(self, capsys):
-        with progress(Budget(trials=3), elapsed=9.0, trials=[ended(0, Scored(-0.25))], metric="MSE") as tell:
-            tell(ended(1, Scored(-0.5)))
+        with progress(Budget(trials=3), elapsed=9.0, trials=[ended(0, Scored(0.25))], metric="MSE") as tell:
+            tell(ended(1, Scored(0.5)))
         assert "best so far" not in capsys.readouterr().err
 
 
@@ -80,8 +82,8 @@ class TestTable:
     def test_running_trials_have_curves_and_failures_have_causes(self):
         state = _State(Budget(seconds=600.0), 0.0, [], "MSE")
         assert "none yet" in self.shown(state)
-        state.take(trial(3).begun(0.0).with_points([Point(i, -1.0 / (i + 1)) for i in range(5)]))
-        state.take(ended(0, Scored(-0.25)))
+        state.take(trial(3).begun(0.0).with_points([Point(i, 1.0 / (i + 1)) for i in range(5)]))
+        state.take(ended(0, Scored(0.25)))
         state.take(ended(1, Failed(FailureCause.TIMEOUT, "slow")))
         text = self.shown(state)
         assert "█" in text
@@ -92,9 +94,9 @@ class TestTable:
 
     def test_a_long_description_takes_no_other_columns_room(self):
         state = _State(Budget(trials=9), 0.0, [], "MSE", width=90)
-        notes = {"searcher": "NASBOT", "parents": [3], "changes": ["layer 7 is changed into another"] * 9}
-        made = Trial(number=7, candidate=Candidate(ARCHS[7]), notes=notes).begun(1.0)
-        state.take(made.with_points([Point(1, -0.5), Point(2, -0.25)]).ended(Scored(-0.25), at=3.5, rank=0))
+        origin = Provenance(searcher="NASBOT", parents=(3,), changes=("layer 7 is changed into another",) * 9)
+        made = Trial(number=7, candidate=Candidate(ARCHS[7]), origin=origin).begun(1.0)
+        state.take(made.with_points([Point(1, 0.5), Point(2, 0.25)]).ended(Scored(0.25), at=3.5, rank=0))
         console = Console(file=io.StringIO(), width=90, force_terminal=False)
         console.print(_table(state))
         row = next(line for line in console.file.getvalue().splitlines() if "█▁" in line)
@@ -116,5 +118,5 @@ class TestTable:
         )
         with _progress.progress(Budget(trials=3), elapsed=0.0, trials=[], metric="MSE") as tell:
             tell(trial(0).begun(0.0))
-            tell(ended(0, Scored(-0.25)))
+            tell(ended(0, Scored(0.25)))
         assert "0.25 (trial 0" in screen.getvalue()

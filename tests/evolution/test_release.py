@@ -133,7 +133,7 @@ def test_pools_are_seldom_wedged_in():
 def test_a_search_by_them_is_a_search_like_any_other():
     searcher = NASBOT(space=SearchSpace("cnn"), modifiers=RELEASE_MODIFIERS)
     study = Study.in_memory(searcher, seed=0).optimise(lambda arch: float(len(arch.layers)), 13)
-    modifiers = [name for trial in study.history for name in trial.notes.get("modifiers", ())]
+    modifiers = [name for trial in study.history for name in trial.origin.modifiers]
     assert modifiers
     assert set(modifiers) <= set(RELEASE_MODIFIERS)
 

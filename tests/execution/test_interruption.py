@@ -227,7 +227,7 @@ for number in (signal.SIGTERM, signal.SIGUSR1):
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from nasbot.execution.interruption import Interrupted, leaving_on_signals
 from nasbot.study import Study
-from nasbot.study.interrupted_message import farewell
+from nasbot.study.interrupted_message import interrupted_message
 from tests.study.searchers import Sensitive
 from tests.execution.objectives import Marked
 if __name__ == "__main__":
@@ -237,7 +237,7 @@ if __name__ == "__main__":
             try:
                 study.optimise(Marked(folder), 100, int(workers), timeout_per_trial=600)
             except Interrupted as stop:
-                print(farewell(study, stop, resume="again"), file=sys.stderr)
+                print(interrupted_message(study, stop, resume="again"), file=sys.stderr)
                 raise
     except Interrupted:
         sys.exit(130)

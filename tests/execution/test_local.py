@@ -367,6 +367,7 @@ import sys
 from pathlib import Path
 
 from nasbot.architecture import initial_pool
+from nasbot.candidate import Candidate
 from nasbot.execution import Job, LocalExecutor
 from tests.execution import objectives
 

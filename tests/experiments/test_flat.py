@@ -7,7 +7,7 @@ from experiments.flat import FlatRandom, FlatSpace, OptunaSearch, _known
 from nasbot.architecture import SearchSpace
 from nasbot.errors import ExhaustedError, OptionError
 from nasbot.testing.searcher_conformance import SearcherConformance, scored
-from nasbot.trial import Failed, FailureCause, History, Scored, Trial
+from nasbot.trial import Direction, Failed, FailureCause, History, Scored, Trial
 
 SPACE = SearchSpace("mlp-reg")
 
@@ -69,9 +69,11 @@ def test_optuna_is_told_what_is_pending_and_not_what_failed():
     pending = Trial(number=3, candidate=history[0].candidate, notes=history[0].notes, proposed_after=3)
     failed = pending.begun(1.0).ended(Failed(FailureCause.NAN), at=2.0, rank=3)
     foreign = Trial(number=3, candidate=history[0].candidate)
-    known = [_known(trial, flat.distributions()) for trial in (history[0], pending, failed, foreign)]
+    known = [_known(history, trial, flat.distributions()) for trial in (history[0], pending, failed, foreign)]
     assert [one and one.state.name for one in known] == ["COMPLETE", "RUNNING", None, None]
     assert known[0].value == history[0].value
+    losses = History(history.trials, Direction.MINIMISE)
+    assert _known(losses, history[0], flat.distributions()).value == -history[0].value  # Optuna maximises here
 
 
 def test_a_space_that_is_used_up_is_said_to_be():

@@ -8,7 +8,7 @@ from nasbot.architecture import initial_pool
 from nasbot.candidate import Candidate
 from nasbot.page.html import report_html
 from nasbot.plots.snapshot import Snapshot
-from nasbot.trial import Cancelled, Failed, FailureCause, History, Scored, Trial
+from nasbot.trial import Cancelled, Failed, FailureCause, Forecast, History, Provenance, Scored, Trial
 from tests.page.conftest import SETTINGS, serving, write_study
 
 RUN = "window.__owned=(window.__owned||0)+1"
@@ -80,26 +80,28 @@ PAYLOADS = payloads()
 
 
 def hostile_history():
-    """Every payload in a message, in notes and in details, as names and as values."""
+    """Every payload in messages, origins, forecasts, params, notes and details, as names and as values."""
     pool, trials = initial_pool("mlp-reg"), []
     for n, text in enumerate(PAYLOADS):
-        notes = {
-            "searcher": text,
-            "parents": [n - 1, text] if n else [text],
-            "modifiers": [text, text],
-            "changes": [text],
-            "predicted": {"lower": 0.1, "median": 0.5, "upper": text},
-            "mean": text,
-            text: {text: [text]},
-        }
+        origin = Provenance(
+            searcher=text,
+            parents=(n - 1,) if n else (),
+            modifiers=(text, text),
+            changes=(text,),
+            of_study=text,
+            seconds={text: 1.0, "deciding": 2.0},
+        )
+        forecast = Forecast(lower=0.1, median=0.5, upper=0.9, utility=1.0, utility_by_phase={text: 1.0}, repairs=text)
         details = {text: text, "metrics": {text: 1.0}, "parameters": 5, "log": text, "traceback": text}
         details["process"] = {"output": text, "peak_memory": 5, text: text}
         outcomes = (Scored(n / 10, details), Failed(FailureCause.EXCEPTION, text, details), Cancelled(text))
         trials.append(
             Trial(
                 number=n,
-                candidate=Candidate(pool[n % len(pool)]),
-                notes=notes,
+                candidate=Candidate(pool[n % len(pool)], {text: text}),
+                origin=origin,
+                forecast=forecast,
+                notes={text: {text: [text]}},
                 attempts=1,
                 started=float(n),
                 finished=float(n + 1),
@@ -178,7 +180,7 @@ def test_a_spreadsheet_runs_nothing_either(text):
 
 
 def vars_of(trial):
-    return {name: getattr(trial, name) for name in ("arch", "attempts", "started", "finished")}
+    return {name: getattr(trial, name) for name in ("candidate", "attempts", "started", "finished")}
 
 
 def test_data_survive_the_embedding():

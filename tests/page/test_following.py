@@ -10,7 +10,7 @@ import time
 import pytest
 
 from nasbot.storage import SqliteStorage
-from nasbot.trial import Trial
+from nasbot.trial import Provenance, Trial
 from tests.page.conftest import PATIENCE, ROOT, SETTINGS, serving, write_study
 from tests.plots.studies import grown
 
@@ -153,7 +153,7 @@ def test_a_server_that_begins_again_is_found_again(watched, tmp_path):
 def add_waiting(file):
     """A thirteenth trial, by a driver that comes and goes."""
     storage = SqliteStorage(file)
-    storage.save(Trial(number=12, candidate=grown(13)[12].candidate, notes={"searcher": "NASBOT"}))
+    storage.save(Trial(number=12, candidate=grown(13)[12].candidate, origin=Provenance(searcher="NASBOT")))
     storage.close()
 
 

@@ -123,16 +123,16 @@ def test_the_pace_grows_with_what_a_reading_costs(driver, watched, monkeypatch):
     assert watched.pace == pytest.approx(10.0)
 
 
-def test_minimised_values_are_turned(tmp_path):
+def test_values_are_shown_as_they_are(tmp_path):
     file = write_study(tmp_path / "m.sqlite", grown(12), direction="minimise")
     study = WatchedStudy(file, "m")
     seen = study.look()
     trial = seen.snapshot.history[5]
     record = json.loads(seen.records[5])
-    assert record["value"] == -trial.value
-    made = next(t for t in seen.snapshot.history if "predicted" in t.notes)
+    assert record["value"] == trial.value
+    made = next(t for t in seen.snapshot.history if t.forecast is not None)
     predicted = json.loads(seen.records[made.number])["predicted"]
-    assert predicted["lower"] == -made.notes["predicted"]["upper"]
+    assert predicted["lower"] == made.forecast.lower
     assert predicted["lower"] <= predicted["median"] <= predicted["upper"]
     study.close()
 

@@ -10,7 +10,7 @@ from nasbot.otmann import PairwiseDistances, distance, explain, pairwise
 from nasbot.plots.notebook import study_html, trial_html
 from nasbot.searchers import RandomSearch
 from nasbot.study import Study
-from nasbot.trial import Failed, FailureCause, History
+from nasbot.trial import Failed, FailureCause, History, Provenance
 from tests.searchers.problems import made, value_of
 
 from .studies import EXTREMES, as_minimised, by_hand, completed, failed
@@ -54,7 +54,7 @@ def test_trials():
     words = parsed(by_hand()[4]._repr_html_())
     assert "from trial 1 by skip: 1 to 3; swap_label: 2 to elu" in words
     assert "4, 90 % between 2 and 4.5" in words
-    assert "5 (as the study maximises it)" in words
+    assert "value 5 " in words
     assert "it broke" in parsed(trial_html(by_hand()[2]))
     assert "learning curve" in parsed(trial_html(by_hand()[0]))
     assert "cancelled" in parsed(trial_html(by_hand()[7]))
@@ -62,8 +62,8 @@ def test_trials():
 
 
 def test_free_text_is_shown_and_never_run():
-    notes = {"searcher": HOSTILE, "changes": [HOSTILE], "modifiers": [HOSTILE], "parents": [0]}
-    second = completed(1, 2.0, rank=1, notes=notes, details={HOSTILE: HOSTILE})
+    origin = Provenance(searcher=HOSTILE, changes=(HOSTILE,), modifiers=(HOSTILE,), parents=(0,))
+    second = completed(1, 2.0, rank=1, origin=origin, details={HOSTILE: HOSTILE}, params={HOSTILE: HOSTILE})
     third = replace(failed(2, "oom", rank=2), outcome=Failed(FailureCause.OOM, HOSTILE))
     history = History((completed(0, 1.0, rank=0), second, third))
     for html in (study_html(history), trial_html(second), trial_html(third)):

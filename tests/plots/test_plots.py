@@ -19,7 +19,7 @@ from nasbot.plots import plot as plots
 from nasbot.plots import series, style
 from nasbot.plots.plot import PLOTS, AxesPlot, PlotOptions, ScenePlot, figure, plot
 from nasbot.plots.snapshot import Snapshot
-from nasbot.trial import Direction, Failed, FailureCause, History
+from nasbot.trial import Direction, Failed, FailureCause, History, Provenance
 
 from .geometry import overlapping
 from .studies import ALL_FAILED, EXTREMES, ONE, as_minimised, by_hand, completed, failed, grown
@@ -30,7 +30,8 @@ SCENES = [name for name, entry in PLOTS.items() if isinstance(entry, ScenePlot)]
 
 @pytest.fixture(scope="module")
 def sixty():
-    return Snapshot(grown(60), Direction.MINIMISE, "sixty", {"searcher": {"name": "NASBOT", "acquisition": "log-ei"}})
+    history = History(grown(60).trials, Direction.MINIMISE)
+    return Snapshot(history, "sixty", {"searcher": {"name": "NASBOT", "acquisition": "log-ei"}})
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +160,7 @@ def test_lineage_lights_the_winner_s_line():
 
 def test_a_long_ancestry_is_shortened():
     trials = [completed(0, 0.0, rank=0)]
-    trials += [completed(n, float(n), rank=n, notes={"parents": [n - 1]}) for n in range(1, 80)]
+    trials += [completed(n, float(n), rank=n, origin=Provenance(parents=(n - 1,))) for n in range(1, 80)]
     words = [t.get_text() for t in axes_with(plots.plot_lineage, series.lineage(History(tuple(trials)))).texts]
     assert "58 steps" in words
     assert "79" in words

@@ -14,7 +14,7 @@ from nasbot.plots import series
 from nasbot.plots.snapshot import Snapshot, plain
 from nasbot.searchers import RandomSearch
 from nasbot.study import Study
-from nasbot.trial import Direction, History
+from nasbot.trial import Direction, Forecast, History, Provenance
 
 from .studies import ALL_FAILED, EMPTY, EXTREMES, ONE, POOL, WAITING, as_minimised, by_hand, completed, failed
 
@@ -301,26 +301,29 @@ def test_what_was_not_known_yet_does_not_count():
 
 
 def test_searchers_without_predictions_say_so():
-    notes = {"searcher": "RAND", "parents": [0], "modifiers": ["skip"]}
-    history = History((completed(0, 1.0, rank=0), completed(1, 2.0, rank=1, notes=notes)))
+    origin = Provenance(searcher="RAND", parents=(0,), modifiers=("skip",))
+    history = History((completed(0, 1.0, rank=0), completed(1, 2.0, rank=1, origin=origin)))
     assert series.surrogate(history).message == "RAND predicts nothing: searchers with a surrogate (NASBOT) do"
     assert "RAND maximises no acquisition" in series.acquisition(history).message
     assert "pool" in series.surrogate(ONE).message
-    only_pending = History((completed(0, 1.0, rank=0), failed(1, "nan", rank=1, notes=by_hand()[3].notes)))
+    said = by_hand()[3]
+    only_pending = History(
+        (completed(0, 1.0, rank=0), failed(1, "nan", rank=1, origin=said.origin, forecast=said.forecast))
+    )
     assert series.surrogate(only_pending).message == "no network that was predicted has a value yet"
 
 
 @pytest.mark.parametrize(
-    "notes",
+    "more",
     [
-        {"predicted": 3, "mean": "x", "sd": None, "utility": "high", "parents": "none", "modifiers": 4},
-        {"predicted": {"median": 1.0, "lower": None, "upper": 2.0}, "parents": [True], "utility_by_phase": [1]},
-        {"parents": [[0]], "seconds": 3.0, "deciding": {}, "utility": 1.0, "utility_by_phase": {"a": "b"}},
-        {"parents": [1], "modifiers": [None, {"a": 1}], "changes": {"x": 1}},
+        {"notes": {"predicted": 3, "mean": "x", "sd": None, "parents": "none", "seconds": 3.0}},
+        {"forecast": Forecast(median=1.0, upper=2.0, sd=0.0), "origin": Provenance(seconds={"fitting": 9.0})},
+        {"forecast": Forecast(utility=1.0), "origin": Provenance(parents=(1,), modifiers=("skip",))},
+        {"forecast": Forecast(feasible=0.5, mean=math.nan), "origin": Provenance(searcher="mine", parents=(7, 0))},
     ],
 )
-def test_notes_of_somebody_else_are_no_error(notes):
-    history = History((completed(0, 1.0, rank=0), completed(1, 2.0, rank=1, notes=notes)))
+def test_what_searchers_of_ones_own_leave_is_no_error(more):
+    history = History((completed(0, 1.0, rank=0), completed(1, 2.0, rank=1, **more)))
     for make in ALL.values():
         json.dumps(plain(make(history)), allow_nan=False)
     assert series.lineage(history).nodes[1].parent is None
@@ -353,14 +356,14 @@ def test_lineage():
 
 
 def test_a_parent_stands_in_the_middle_of_its_children():
-    notes = {"parents": [0], "modifiers": ["skip"]}
-    history = History((completed(0, 1.0, rank=0), *(completed(n, 1.0, rank=n, notes=notes) for n in (1, 2, 3))))
+    origin = Provenance(parents=(0,), modifiers=("skip",))
+    history = History((completed(0, 1.0, rank=0), *(completed(n, 1.0, rank=n, origin=origin) for n in (1, 2, 3))))
     assert [node.row for node in series.lineage(history).nodes] == [1.0, 0.0, 1.0, 2.0]
 
 
 def test_a_line_of_descent_may_be_as_long_as_the_study():
     trials = [completed(0, 0.0, rank=0)]
-    trials += [completed(n, float(n), rank=n, notes={"parents": [n - 1]}) for n in range(1, 3000)]
+    trials += [completed(n, float(n), rank=n, origin=Provenance(parents=(n - 1,))) for n in range(1, 3000)]
     found = series.lineage(History(tuple(trials)))
     assert found.ancestry == tuple(range(3000))
     assert found.n_rows == 1
