@@ -43,9 +43,7 @@ def run(
     budget: BudgetText = "10m",
     workers: Workers = None,
     seed: Seed = 0,
-    name: Annotated[
-        str | None, typer.Option(help="Name of the study, or its file; default: from the data.")
-    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the study, or its file; default: from the data.")] = None,
     task: Annotated[str | None, typer.Option(help="regression or classification; inferred by default.")] = None,
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COL", help="Leave this column out; may be repeated.")
@@ -56,9 +54,7 @@ def run(
     tune: Annotated[
         str, typer.Option(help="Params searched with the network: auto, none, or names such as learning_rate,dropout.")
     ] = "auto",
-    pool: Annotated[
-        str, typer.Option(help="Networks to begin with: default (plain ones) or paper.")
-    ] = "default",
+    pool: Annotated[str, typer.Option(help="Networks to begin with: default (plain ones) or paper.")] = "default",
     seconds_per_trial: Annotated[
         float | None, typer.Option(metavar="S", help="Longest training of one network; by default from the budget.")
     ] = None,
@@ -73,9 +69,7 @@ def run(
         str | None, typer.Option(metavar="BYTES", help="Most memory for training one network: 500M, 2G.")
     ] = None,
     executor: Annotated[str, typer.Option(help="Where networks are trained: local, here or ray.")] = "local",
-    address: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Address of the Ray head.")
-    ] = None,
+    address: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Address of the Ray head.")] = None,
     cpus_per_trial: Annotated[float, typer.Option(metavar="N", help="CPUs of one training on the Ray cluster.")] = 1,
     max_failures: Annotated[
         int, typer.Option(metavar="N", help="End the search after so many failures in a row; 0 for never.")
