@@ -25,6 +25,7 @@ from nasbot.candidate import Candidate, Params
 from nasbot.errors import CodecError, NasbotError, OptionError
 
 GRID = 0.03  # of the unit scale: settings nearer than that are the same
+PRIOR_SPREAD = 0.3  # of good values around the default, on the unit scale
 STEP = 0.2  # of the unit scale: the spread of one change of a number
 When: TypeAlias = tuple[str, float | int | str]  # active only where the param of this name has this value
 RESERVED = frozenset({"arch", "trial", "params", "fidelity", "seed", "steps"})
@@ -311,6 +312,17 @@ class Domain:
     def only_active(self, params: Params) -> dict[str, float | int | str]:
         """These without the inactive ones."""
         return {name: params[name] for name in self.active(params) if name in params}
+
+    def log_prior(self, params: Params) -> float:
+        """How plausible these params are before anything is known: numbers near their defaults, choices all alike.
+
+        A normal density on each unit scale, 1 at the default.
+        """
+        total = 0.0
+        for name, param in self.params.items():
+            if name in params and param.default is not None and not (isinstance(param, Choice) and not param.ordered):
+                total -= 0.5 * ((param.unit(params[name]) - param.unit(param.default)) / PRIOR_SPREAD) ** 2
+        return total
 
     # -- what the kernel sees ------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from nasbot.acquisition.functions import (
     uniform,
     upper_confidence_bound,
 )
-from nasbot.acquisition.maximise import Found, Maximum, Utility, by_evolution, by_evolution_and_climbing
+from nasbot.acquisition.maximise import Found, Maximum, Settings, Utility, by_evolution, by_evolution_and_climbing
 
 __all__ = [
     "EI",
@@ -30,6 +30,7 @@ __all__ = [
     "LogEI",
     "Maximum",
     "Outlook",
+    "Settings",
     "Thompson",
     "Uniform",
     "Utility",

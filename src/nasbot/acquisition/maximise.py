@@ -16,21 +16,68 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbot.architecture import Architecture
+from nasbot.candidate import Candidate, Params
+from nasbot.domain import Domain
 from nasbot.evolution import Edit, Evolution, MutationOperator, Step, mutation_schedule, sample_edits
+from nasbot.trial import Cancelled, History
 
 Floats = NDArray[np.float64]
-Utility = Callable[[Sequence[Architecture]], Floats]
+# (settings, networks) of some networks, each with every one of some settings of the params; one empty setting where no
+# params are searched.
+Utility = Callable[[Sequence[Architecture], Sequence[Params]], Floats]
 
 CLIMBERS = 3  # networks from which climbing starts, of those evaluated and of those found by evolution each
 EDITS_PER_STEP = 16  # one-step edits looked at around each climber before it moves
 SHORT_LIST = 32  # of those found by a rough utility, how many are looked at exactly
 
 
+N_SETTINGS = 16  # of the params that the best networks are looked at with
+N_ROUGH_SETTINGS = 4  # and those that evolution makes
+N_PRIOR_TRIALS = 10.0  # for which what is known beforehand about good params counts
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The params that networks are looked at with in one maximisation, and which candidates are known already."""
+
+    values: tuple[Params, ...]
+    log_prior: Floats  # added to the utility of each setting; it fades as trials come in
+    seen: Collection[str]  # fingerprints of candidates
+    networks: Collection[Architecture] = ()  # of these candidates, where there are params
+
+    @classmethod
+    def of(cls, domain: Domain, history: History, pool: Sequence[Candidate], rng: np.random.Generator) -> Settings:
+        """Those of the best candidates, the pool's and the default, then changes of them and draws."""
+        if not domain.params:
+            return cls(({},), np.zeros(1), history.seen)
+        best = [trial.candidate.params for trial in history.ranked[: N_SETTINGS // 4]]
+        made: dict[str, Params] = {}
+        for params in (*best, domain.default(), *(candidate.params for candidate in pool)):
+            made.setdefault(repr(sorted(params.items())), params)
+        first = list(made.values())[: N_SETTINGS // 2]
+        made = {key: params for key, params in made.items() if params in first}
+        for i in range(8 * N_SETTINGS):
+            if len(made) == N_SETTINGS:
+                break
+            params = domain.drawn(rng) if i % 4 == 3 else domain.changed(first[i % len(first)], rng)
+            made.setdefault(repr(sorted(params.items())), params)
+        values = tuple(made.values())
+        fading = N_PRIOR_TRIALS / max(1.0, len(history.finished) - len(pool))
+        prior = fading * np.array([domain.log_prior(params) for params in values])
+        known = frozenset(trial.arch for trial in history if not isinstance(trial.outcome, Cancelled))
+        return cls(values, prior, history.seen, known)
+
+    def few(self) -> Settings:
+        """The first of them, for looking at many networks."""
+        return replace(self, values=self.values[:N_ROUGH_SETTINGS], log_prior=self.log_prior[:N_ROUGH_SETTINGS])
+
+
 @dataclass(frozen=True)
 class Found:
-    """A network not yet known, its utility, and how it came about: from ``origin`` by ``steps``."""
+    """A network, its best params and their utility, and how it came about: from ``origin`` by ``steps``."""
 
     arch: Architecture
+    params: Params
     utility: float
     origin: Architecture
     steps: tuple[Step, ...]
@@ -48,29 +95,46 @@ class Maximum:
 class _Candidates:
     """All networks looked at in one maximisation; knows which may be proposed."""
 
-    def __init__(self, utility: Utility, seen: Collection[str]) -> None:
-        self._utility, self._seen = utility, seen
+    def __init__(self, utility: Utility, settings: Settings) -> None:
+        self._utility, self._settings = utility, settings
         self.found: dict[Architecture, Found] = {}
         self.n_evaluations = 0
 
     def look_at(self, origins: Iterable[tuple[Architecture, Architecture, tuple[Step, ...]]]) -> Floats:
         """Utilities of (network, its parent, steps from it) and remember them with their whole lineage."""
         entries = list(origins)
-        utilities = self._utility([arch for arch, _, _ in entries])
+        params, utilities = self._best_settings([arch for arch, _, _ in entries])
         self.n_evaluations += len(entries)
-        for (arch, parent, steps), value in zip(entries, utilities, strict=True):
+        for (arch, parent, steps), chosen, value in zip(entries, params, utilities, strict=True):
             earlier = self.found.get(parent)
             origin, before = (earlier.origin, earlier.steps) if earlier else (parent, ())
-            self.found[arch] = Found(arch, float(value), origin, (*before, *steps))
+            self.found[arch] = Found(arch, chosen, float(value), origin, (*before, *steps))
         return utilities
 
-    def short_list(self, utility: Utility) -> _Candidates:
-        """The best of these under another utility; lineage and number of evaluations go on."""
+    def _best_settings(self, archs: Sequence[Architecture]) -> tuple[list[Params], Floats]:
+        """The setting of highest utility for each network, of those with which it is not known yet."""
+        settings = self._settings
+        if not archs:
+            return [], np.zeros(0)
+        values = self._utility(archs, settings.values) + settings.log_prior[:, None]
+        for i, arch in enumerate(archs if settings.networks else ()):
+            if arch in settings.networks:
+                for j, params in enumerate(settings.values):
+                    if Candidate(arch, params).fingerprint in settings.seen:
+                        values[j, i] = -math.inf
+        best = values.argmax(axis=0)
+        return [settings.values[j] for j in best], values[best, np.arange(len(archs))]
+
+    def short_list(self, utility: Utility, settings: Settings) -> _Candidates:
+        """The best of these under another utility, with more settings; lineage and number of evaluations go on."""
         best = self.proposable(SHORT_LIST)
-        listed = _Candidates(utility, self._seen)
+        listed = _Candidates(utility, settings)
         listed.n_evaluations = self.n_evaluations + len(best)
-        values = utility([found.arch for found in best]) if best else np.zeros(0)
-        listed.found = {f.arch: replace(f, utility=float(value)) for f, value in zip(best, values, strict=True)}
+        params, values = listed._best_settings([found.arch for found in best])
+        listed.found = {
+            found.arch: replace(found, params=chosen, utility=float(value))
+            for found, chosen, value in zip(best, params, values, strict=True)
+        }
         return listed
 
     def proposable(self, n: int) -> list[Found]:
@@ -80,7 +144,8 @@ class _Candidates:
         """
         new = (found for found in self.found.values() if found.utility > -math.inf)
         ranked = sorted(new, key=lambda found: -found.utility)
-        return list(islice((found for found in ranked if found.arch.fingerprint not in self._seen), n))
+        seen = self._settings.seen
+        return list(islice((f for f in ranked if Candidate(f.arch, f.params).fingerprint not in seen), n))
 
     def best(self) -> Found | None:
         """The best that may be proposed."""
@@ -92,12 +157,12 @@ def by_evolution(
     operator: MutationOperator,
     population: Sequence[Architecture],
     *,
-    seen: Collection[str],
+    settings: Settings,
     n_evaluations: int,
     rng: np.random.Generator,
 ) -> Maximum:
-    """The paper's evolution from ``population``; ``seen`` are fingerprints that must not be proposed."""
-    candidates = _Candidates(utility, seen)
+    """The paper's evolution from ``population``."""
+    candidates = _Candidates(utility, settings)
     _evolve(candidates, operator, population, n_evaluations, rng)
     best = candidates.best()
     return Maximum(best, candidates.n_evaluations, _phases(("evolution", best)))
@@ -109,24 +174,26 @@ def by_evolution_and_climbing(
     population: Sequence[Architecture],
     *,
     incumbents: Sequence[Architecture],
-    exact_utility: Utility | None = None,
-    seen: Collection[str],
+    exact_utility: Utility,
+    is_rough: bool,
+    settings: Settings,
     n_evaluations: int,
     rng: np.random.Generator,
 ) -> Maximum:
     """Evolution from pool and incumbents, then as many evaluations again spent on climbing from the best of both.
 
-    Where ``utility`` is a rough one, the best found by it are looked at again under the ``exact_utility``. With half
+    Where ``utility`` is a rough one, and where there are params, the best found by it are looked at again under the
+    ``exact_utility``, with all settings. With half
     as many evaluations climbing was worth less on f2 (60 evaluations, 4 seeds: 2.85 against 3.20) and hardly less on f1
     (3.69 against 3.76); with twice as many no more (f2: 3.09).
     """
-    candidates = _Candidates(utility, seen)
+    candidates = _Candidates(utility, settings.few())
     _evolve(candidates, operator, tuple(dict.fromkeys((*incumbents, *population))), n_evaluations, rng)
     after_evolution = candidates.best()
     starts = [*incumbents[:CLIMBERS], *(found.arch for found in candidates.proposable(CLIMBERS))]
     _climb(candidates, operator, tuple(dict.fromkeys(starts)), n_evaluations, rng)
-    if exact_utility is not None:
-        candidates = candidates.short_list(exact_utility)
+    if is_rough or len(settings.values) > 1:
+        candidates = candidates.short_list(exact_utility, settings)
     best = candidates.best()
     return Maximum(best, candidates.n_evaluations, _phases(("evolution", after_evolution), ("climbing", best)))
 

@@ -64,7 +64,8 @@ class FoundModel:
         preprocessing = self.members[0].preprocessing
         assert preprocessing is not None
         if preprocessing.is_classification:
-            return np.asarray(preprocessing.classes)[answers.argmax(axis=1)]
+            named: np.ndarray = np.asarray(preprocessing.classes)[answers.argmax(axis=1)]
+            return named
         return answers[:, 0] if answers.shape[1] == 1 else answers
 
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from nasbot._json import plain_json
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
+from nasbot.candidate import Candidate
 
 
 class Near(NamedTuple):
@@ -21,8 +22,8 @@ class Near(NamedTuple):
 class Effect(NamedTuple):
     """What is believed of one network: predicted value with an interval, EI, and what evaluated networks are near."""
 
-    arch: Architecture
-    change: str  # in words, empty for a network as it is
+    candidate: Candidate
+    change: str  # in words, empty for a candidate as it is
     median: float  # in the objective's own units, as are lower and upper: 90 % of evaluations would lie between them
     lower: float
     upper: float
@@ -33,11 +34,17 @@ class Effect(NamedTuple):
     feasible: float  # probability that it can be evaluated at all; 1 as long as no network has failed
     nearest: tuple[Near, ...]  # by d_bar
 
+    @property
+    def arch(self) -> Architecture:
+        """The candidate's network."""
+        return self.candidate.arch
+
     def to_dict(self) -> dict[str, Json]:
         """As plain data; a number that is not finite as null."""
-        return plain_json(
-            self._asdict() | {"nearest": [near._asdict() for near in self.nearest], "arch": self.arch.to_dict()}
-        )
+        record = self._asdict()
+        del record["candidate"]
+        described = {"arch": self.arch.to_dict(), "params": dict(self.candidate.params)}
+        return plain_json(record | {"nearest": [near._asdict() for near in self.nearest], **described})
 
     def __str__(self) -> str:
         lines = [

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from nasbot.acquisition import Found
 from nasbot.architecture.resources import check_whole
 from nasbot.candidate import Candidate
 from nasbot.evolution import Evolution
+from nasbot.evolution.modifier import Rejected
+from nasbot.evolution.selection import selection_probabilities
 from nasbot.searchers.base import Proposal
-from nasbot.searchers.pool import PoolSearcher, lineage
+from nasbot.searchers.pool import PoolSearcher
 from nasbot.trial import History, Trial
+
+NETWORK, BOTH = 0.5, 0.2  # shares of mutations that change the network alone, and network and params
+TRIES = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +36,8 @@ class EvolutionSearch(PoolSearcher):
     def propose(self, history: History, *, rng: np.random.Generator) -> Proposal:
         """A mutation of a network drawn by its value."""
         parents = self._parents(history)
+        if self.params:
+            return self._joint(history, parents, rng)
         evolution = Evolution(
             self.operator(),
             self.pool_networks,
@@ -38,9 +48,31 @@ class EvolutionSearch(PoolSearcher):
         if mutations:
             arch, origin, steps = mutations[0].arch, mutations[0].parent, mutations[0].steps
         else:
-            found = self.any_new(history)
-            arch, origin, steps = found.arch, found.origin, found.steps
-        return Proposal(Candidate(arch), origin=lineage(history, self.name, origin, steps))
+            candidate = self.any_new(history, rng=rng)
+            return Proposal(candidate, origin=self.lineage(history, candidate, None))
+        made = Found(arch, {}, math.nan, origin, steps)
+        return Proposal(Candidate(arch), origin=self.lineage(history, Candidate(arch), made))
+
+    def _joint(self, history: History, parents: Sequence[Trial], rng: np.random.Generator) -> Proposal:
+        """A mutation of a candidate drawn by its value: of its network in half of the cases, its params, or both."""
+        values = np.array([history.merit(trial) for trial in parents])
+        weights = selection_probabilities(values) if len(values) else None
+        pool = self.initial_pool()
+        for _ in range(TRIES):
+            drawn = None if weights is None else parents[int(rng.choice(len(parents), p=weights))]
+            parent = pool[int(rng.integers(len(pool)))] if drawn is None else drawn.candidate
+            kind = rng.random()
+            mutation = self.operator()(parent.arch, rng=rng) if kind < NETWORK or kind >= 1 - BOTH else None
+            params = self.domain.changed(parent.params, rng) if kind >= NETWORK else parent.params
+            if isinstance(mutation, Rejected):
+                continue
+            candidate = Candidate(parent.arch if mutation is None else mutation.arch, params)
+            if candidate.fingerprint not in history.seen:
+                steps = () if mutation is None else mutation.steps
+                made = Found(candidate.arch, params, math.nan, parent.arch, steps)
+                return Proposal(candidate, origin=self.lineage(history, candidate, made))
+        candidate = self.any_new(history, rng=rng)
+        return Proposal(candidate, origin=self.lineage(history, candidate, None))
 
     def _parents(self, history: History) -> list[Trial]:
         """A generation is made from the ones before: what its own members found out is not looked at yet."""

@@ -28,6 +28,7 @@ from nasbot.acquisition import (
     LogEI,
     Maximum,
     Outlook,
+    Settings,
     Utility,
     acquisition_of,
     by_evolution,
@@ -37,17 +38,17 @@ from nasbot.acquisition import (
     uniform,
 )
 from nasbot.architecture import Architecture, Vocabulary
-from nasbot.candidate import Candidate
+from nasbot.candidate import Candidate, Params
 from nasbot.errors import OptionError
 from nasbot.evolution import CNN_MODIFIERS, MLP_MODIFIERS, evaluation_schedule, one_step_edits
 from nasbot.gp import Belief, BeliefOptions, Prediction, Rows, fit_belief
 from nasbot.gp.mixture import mixture_moments
-from nasbot.otmann import Distances, NetworkDistance, Otmann
+from nasbot.otmann import NetworkDistance, Otmann
 from nasbot.otmann.presets import LOG_MASS, PAPER
 from nasbot.searchers.base import Proposal
 from nasbot.searchers.effect import Effect, Effects, Near
 from nasbot.searchers.memory import DistanceMemory
-from nasbot.searchers.pool import PoolSearcher, best_networks, lineage, member
+from nasbot.searchers.pool import RETUNE, PoolSearcher, best_networks, member, shown
 from nasbot.searchers.threads import on_one_blas_thread
 from nasbot.trial import EXTERNAL_CAUSES, Failed, Forecast, History, Trial
 
@@ -129,30 +130,32 @@ class NASBOT(PoolSearcher):
         view = self._view(history, for_belief, clock)
         with clock("maximising"):
             maximum = self._maximise(history, view, for_utility, for_evolution, clock)
-        found = maximum.best or self.any_new(history)
-        origin = lineage(history, self.name, found.origin, found.steps, clock.seconds)
+        found = maximum.best
+        candidate = self.any_new(history, rng=for_evolution) if found is None else Candidate(found.arch, found.params)
         forecast = Forecast(
-            utility=found.utility,
+            utility=None if found is None else found.utility,
             n_utilities=maximum.n_evaluations,
             utility_by_phase=dict(maximum.by_phase),
-            **self._predicted(view, history, found.arch),
+            **self._predicted(view, history, candidate),
         )
-        return Proposal(Candidate(found.arch), origin=origin, forecast=forecast)
+        origin = self.lineage(history, candidate, found, clock.seconds)
+        return Proposal(candidate, origin=origin, forecast=forecast)
 
     # -- belief ------------------------------------------------------------------------------------------------------
 
     def _view(self, history: History, rng: np.random.Generator, clock: _Stopwatch) -> _View | None:
         """What is believed after this history; None while nothing has a value."""
-        evaluated = history.evaluated
-        networks, values = tuple(candidate.arch for candidate in evaluated.candidates), evaluated.values
-        if not networks:
+        evaluated, values = history.evaluated.candidates, history.evaluated.values
+        if not evaluated:
             return None
-        pending = tuple(trial.arch for trial in history.pending)
-        faulty = tuple(trial.arch for trial in history.failed if _is_its_own_fault(trial))
-        known = (*networks, *pending, *faulty)
-        n, m = len(networks), len(networks) + len(pending)
+        pending = tuple(trial.candidate for trial in history.pending)
+        faulty = tuple(trial.candidate for trial in history.failed if _is_its_own_fault(trial))
+        known = (*evaluated, *pending, *faulty)
+        n, m = len(evaluated), len(evaluated) + len(pending)
         with clock("distances"):
-            rows = self._rows(*self._memory.between(known))
+            params = [candidate.params for candidate in known]
+            between = self._memory.between(tuple(candidate.arch for candidate in known))
+            rows = self._rows(*between, self.domain.differences(params, params))
         with clock("fitting"):
             belief = fit_belief(rows[:n, :n], values, options=self.belief, rng=rng)
             view = self._asked(belief, np.arange(n), known, n, m, rows)
@@ -163,7 +166,7 @@ class NASBOT(PoolSearcher):
         return view
 
     def _asked(
-        self, belief: Belief, chosen: NDArray[np.intp], known: Sequence[Architecture], n: int, m: int, rows: Rows
+        self, belief: Belief, chosen: NDArray[np.intp], known: Sequence[Candidate], n: int, m: int, rows: Rows
     ) -> _View:
         """The belief, conditioned on the ``chosen`` of the n evaluated networks, with pending and failed ones told."""
         kept = np.r_[chosen, n : len(known)]
@@ -175,18 +178,17 @@ class NASBOT(PoolSearcher):
         if len(kept) > m:
             decided = np.r_[0:n, m : len(kept)]
             feasibility = Feasibility.of(belief.correlation(rows.among(decided)), decided < n)
-        networks = tuple(known[i] for i in kept)
-        return _View(networks, n, m, self.distance.pack(networks), belief, feasibility)
+        candidates = tuple(known[i] for i in kept)
+        packed = self.distance.pack([candidate.arch for candidate in candidates])
+        return _View(candidates, n, m, packed, belief, feasibility)
 
-    def _rows(self, d: Floats, d_bar: Floats) -> Rows:
-        """What the kernel sees: the distances whose terms it has."""
+    def _rows(self, d: Floats, d_bar: Floats, params: Floats) -> Rows:
+        """What the kernel sees: the distances whose terms it has, and differences of params where there are any."""
         return Rows.of(
             None if self.kernel_terms is KernelTerms.NORMALISED else d,
             None if self.kernel_terms is KernelTerms.DISTANCE else d_bar,
+            params=params if len(params) else None,
         )
-
-    def _cross(self, view: _View, archs: Sequence[Architecture]) -> Distances:
-        return self.distance.cross(view.packed, self.distance.pack(archs))
 
     # -- choice ------------------------------------------------------------------------------------------------------
 
@@ -198,7 +200,9 @@ class NASBOT(PoolSearcher):
         for_evolution: np.random.Generator,
         clock: _Stopwatch,
     ) -> Maximum:
-        chance = for_utility.spawn(1)[0].random()
+        for_chance, for_settings = for_utility.spawn(2)
+        chance = for_chance.random()
+        settings = Settings.of(self.domain, history, self.initial_pool(), for_settings)
         utility = self._utility_under(view, chance, for_utility, clock)
         operator = self.operator()
         n_evaluations = evaluation_schedule(self.step(history))
@@ -207,7 +211,7 @@ class NASBOT(PoolSearcher):
                 utility,
                 operator,
                 self.pool_networks,
-                seen=history.seen,
+                settings=settings,
                 n_evaluations=n_evaluations,
                 rng=for_evolution,
             )
@@ -217,8 +221,9 @@ class NASBOT(PoolSearcher):
             operator,
             self.pool_networks,
             incumbents=best_networks(history, N_INCUMBENTS),
-            exact_utility=utility if rough else None,
-            seen=history.seen,
+            exact_utility=utility,
+            is_rough=rough is not None,
+            settings=settings,
             n_evaluations=n_evaluations,
             rng=for_evolution,
         )
@@ -226,24 +231,32 @@ class NASBOT(PoolSearcher):
     def _utility_under(self, view: _View | None, chance: float, rng: np.random.Generator, clock: _Stopwatch) -> Utility:
         """Acquisition values; uniform random before the first observation."""
 
-        def utility(archs: Sequence[Architecture]) -> Floats:
+        def utility(archs: Sequence[Architecture], settings: Sequence[Params]) -> Floats:
             if view is None:
-                return uniform(np.zeros(len(archs)), rng=rng)
-            with clock("distances"):
+                return uniform(np.zeros(len(settings) * len(archs)), rng=rng).reshape(len(settings), len(archs))
+            with clock("distances"):  # paid once for a network, however many settings it is looked at with
                 packed = self.distance.pack(archs)
                 between = self.distance.cross(view.packed, packed)
-                rows = self._rows(between.d, between.d_bar)
-            values = self.acquisition(self._outlook(view, rows, packed, chance), rng=rng)
-            return values if view.feasibility is None else self.acquisition.weighed(values, view.log_feasible(rows))
+                known = [candidate.params for candidate in view.known]
+                params = self.domain.differences(known, settings).repeat(len(archs), axis=2)
+                d, d_bar = (np.tile(x, (1, 1, len(settings))) for x in (between.d, between.d_bar))
+                rows = self._rows(d, d_bar, params)
+            values = self.acquisition(self._outlook(view, rows, packed, settings, chance), rng=rng)
+            if view.feasibility is not None:
+                values = self.acquisition.weighed(values, view.log_feasible(rows))
+            return values.reshape(len(settings), len(archs))
 
         return utility
 
-    def _outlook(self, view: _View, rows: Rows, packed: Any, chance: float) -> Outlook:
+    def _outlook(self, view: _View, rows: Rows, packed: Any, settings: Sequence[Params], chance: float) -> Outlook:
         """What is believed of networks with these rows to the known ones; ``chance`` chooses a sample."""
 
         def covariance() -> Floats:
             among = self.distance.pairwise(packed)
-            return view.belief.covariance(rows[: view.n_known, :], self._rows(among.d, among.d_bar))
+            n, times = among.d.shape[1], len(settings)
+            params = self.domain.differences(settings, settings).repeat(n, axis=1).repeat(n, axis=2)
+            d, d_bar = (np.tile(x, (1, times, times)) for x in (among.d, among.d_bar))
+            return view.belief.covariance(rows[: view.n_known, :], self._rows(d, d_bar, params))
 
         mean, variance, _ = view.predict(rows)
         sample = int(chance * len(mean))
@@ -258,15 +271,19 @@ class NASBOT(PoolSearcher):
                 f"explain: trial {trial.number} was chosen before any network was evaluated, as the pool is; "
                 "nothing was believed of it"
             )
-        return self.believed(history, [(trial.arch, "")], rng=rng)[0]
+        return self.believed(history, [(trial.candidate, "")], rng=rng)[0]
 
     def what_if(self, history: History, *, rng: np.random.Generator) -> Effects:
         """The predicted effect of every legal one-step edit of the best network so far, the most promising first."""
         best = history.best
         if best is None:
             raise OptionError("what_if: expected at least one evaluated network to start from, got none yet")
+        params = best.candidate.params
         edits = one_step_edits(best.arch, self.space, modifiers=self.modifiers)
-        effects = self.believed(history, [(e.arch, f"{e.modifier}: {e.description}") for e in edits], rng=rng)
+        changes = [(Candidate(e.arch, params), f"{e.modifier}: {e.description}") for e in edits]
+        for name, changed in self.domain.neighbours(params):
+            changes.append((Candidate(best.arch, changed), f"{RETUNE}: {name} {shown(changed[name])}"))
+        effects = self.believed(history, changes, rng=rng)
         return Effects(sorted(effects, key=lambda effect: -history.direction.turned(effect.median)))
 
     @on_one_blas_thread
@@ -278,19 +295,20 @@ class NASBOT(PoolSearcher):
 
     @on_one_blas_thread
     def believed(
-        self, history: History, networks: Sequence[tuple[Architecture, str]], *, rng: np.random.Generator
+        self, history: History, candidates: Sequence[tuple[Candidate, str]], *, rng: np.random.Generator
     ) -> Effects:
-        """What is believed of any networks after this history."""
+        """What is believed of any candidates after this history."""
         for_belief, _, _ = rng.spawn(3)
         view = self._view(history, for_belief, _Stopwatch())
         if view is None:
             raise OptionError("believed: expected a history with at least one evaluated network, got none")
-        return Effects(self._effects(view, history, networks)) if networks else Effects()
+        return Effects(self._effects(view, history, candidates)) if candidates else Effects()
 
-    def _effects(self, view: _View, history: History, networks: Sequence[tuple[Architecture, str]]) -> Iterator[Effect]:
-        archs = [arch for arch, _ in networks]
-        between = self._cross(view, archs)
-        rows = self._rows(between.d, between.d_bar)
+    def _effects(self, view: _View, history: History, asked: Sequence[tuple[Candidate, str]]) -> Iterator[Effect]:
+        between = self.distance.cross(view.packed, self.distance.pack([candidate.arch for candidate, _ in asked]))
+        params = [candidate.params for candidate, _ in asked]
+        known = [candidate.params for candidate in view.known]
+        rows = self._rows(between.d, between.d_bar, self.domain.differences(known, params))
         prediction = view.predict(rows)
         # What an evaluation would give has its noise, which the improvement looked for does not have.
         noise = view.belief.posterior.noise_variance[:, None]
@@ -305,14 +323,14 @@ class NASBOT(PoolSearcher):
         lower, median, upper = (sign * end for end in view.belief.interval(observed))
         lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
         middle = between.d.shape[0] // 2
-        for i, (arch, change) in enumerate(networks):
+        for i, (candidate, change) in enumerate(asked):
             order = np.argsort(between.d_bar[middle, : view.n_evaluated, i], kind="stable")[:N_NEAREST]
             nearest = tuple(
                 Near(history.completed[j].number, float(between.d[middle, j, i]), float(between.d_bar[middle, j, i]))
                 for j in order
             )
             yield Effect(
-                arch,
+                candidate,
                 change,
                 median=float(median[i]),
                 lower=float(lower[i]),
@@ -325,20 +343,20 @@ class NASBOT(PoolSearcher):
                 nearest=nearest,
             )
 
-    def _predicted(self, view: _View | None, history: History, arch: Architecture) -> dict[str, Any]:
-        """For the forecast: what ``explain`` will say of this network."""
+    def _predicted(self, view: _View | None, history: History, candidate: Candidate) -> dict[str, Any]:
+        """For the forecast: what ``explain`` will say of this candidate."""
         if view is None:
             return {}
-        effect = next(self._effects(view, history, [(arch, "")]))
+        effect = next(self._effects(view, history, [(candidate, "")]))
         said = ("median", "lower", "upper", "mean", "sd", "observed_sd", "feasible")
         return {**{name: getattr(effect, name) for name in said}, "repairs": str(view.belief.repairs)}
 
 
 @dataclass(frozen=True, eq=False)
 class _View:
-    """One fitted belief and what is needed to ask it: evaluated networks first, then pending, then faulty ones."""
+    """One fitted belief and what is needed to ask it: evaluated candidates first, then pending, then faulty ones."""
 
-    known: tuple[Architecture, ...]
+    known: tuple[Candidate, ...]
     n_evaluated: int
     n_known: int  # evaluated and pending
     packed: object

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import TypeVar
 
+import numpy as np
+
 from nasbot._typing import Json
-from nasbot.acquisition import Found
+from nasbot.acquisition import Found, Settings
 from nasbot.architecture import Architecture, SearchSpace, initial_pool
 from nasbot.candidate import Candidate
 from nasbot.domain import Domain, Fidelity, Param, check_pool
 from nasbot.errors import ExhaustedError, OptionError
-from nasbot.evolution import MODIFIERS, MutationOperator, Step, one_step_edits
+from nasbot.evolution import MODIFIERS, MutationOperator, one_step_edits
 from nasbot.searchers.settings import described
 from nasbot.trial import History, Provenance
 
+RETUNE = "retune"  # the modifier that changes params
 Kind = TypeVar("Kind", bound=StrEnum)
 
 
@@ -32,6 +34,7 @@ class PoolSearcher:
     # The initial pool of the space's kind by default; networks are taken with default params.
     pool: tuple[Candidate | Architecture, ...] | None = None
     modifiers: tuple[str, ...] = tuple(MODIFIERS)
+    name: str = ""
 
     def __post_init__(self) -> None:
         if not self.initial_pool():
@@ -67,40 +70,63 @@ class PoolSearcher:
         """t of the paper's schedules: how many networks have been proposed, at least 1."""
         return max(1, len(history) - len(self.initial_pool()))
 
-    def any_new(self, history: History) -> Found:
+    def lineage(
+        self,
+        history: History,
+        candidate: Candidate,
+        found: Found | None,
+        seconds: Mapping[str, float] | None = None,
+    ) -> Provenance:
+        """Of which trial a candidate was made, and how; of none where the pool was never evaluated."""
+        if found is None:
+            return Provenance(searcher=self.name, seconds=seconds or {})
+        parents = [trial for trial in history if trial.arch == found.origin]
+        parent = next((trial for trial in parents if trial.candidate.params == candidate.params), None)
+        parent = parent or next(iter(parents), None)
+        before = self.domain.default() if parent is None else parent.candidate.params
+        retuned = [f"{name} {shown(value)}" for name, value in candidate.params.items() if before.get(name) != value]
+        return Provenance(
+            searcher=self.name,
+            parents=() if parent is None else (parent.number,),
+            modifiers=(*(step.modifier for step in found.steps), *([RETUNE] if retuned else [])),
+            changes=(*map(str, found.steps), *([f"{RETUNE}: {', '.join(retuned)}"] if retuned else [])),
+            seconds=seconds or {},
+        )
+
+    def drawn_setting(self, history: History, rng: np.random.Generator) -> Settings:
+        """One setting of the params, uniformly drawn; the empty one where none are searched."""
+        if not self.params:
+            return Settings(({},), np.zeros(1), history.seen)
+        known = frozenset(trial.arch for trial in history)
+        return Settings((self.domain.drawn(rng),), np.zeros(1), history.seen, known)
+
+    def any_new(self, history: History, *, rng: np.random.Generator) -> Candidate:
         """A network one step from one that is known, or of the pool; for when evolution has found nothing new.
 
         A small space is thus searched to its last network: ExhaustedError says that no edit of any known network leads
-        to another one.
+        to another one. Where params are searched, a known network with other ones will do.
         """
-        known = dict.fromkeys((*self.pool_networks, *(trial.arch for trial in history)))
-        for arch in known:
-            if arch.fingerprint not in history.seen:
-                return Found(arch, math.nan, arch, ())
-        for arch in known:
-            for edit in one_step_edits(arch, self.space, modifiers=self.modifiers):
-                if edit.arch.fingerprint not in history.seen:
-                    return Found(edit.arch, math.nan, arch, (Step(edit.modifier, edit.description),))
+        known = dict.fromkeys((*self.initial_pool(), *(trial.candidate for trial in history)))
+        for candidate in known:
+            if candidate.fingerprint not in history.seen:
+                return candidate
+        for candidate in known:
+            for edit in one_step_edits(candidate.arch, self.space, modifiers=self.modifiers):
+                made = Candidate(edit.arch, candidate.params)
+                if made.fingerprint not in history.seen:
+                    return made
+        for candidate in known if self.params else ():
+            made = Candidate(candidate.arch, self.domain.drawn(rng))
+            if made.fingerprint not in history.seen:
+                return made
         raise ExhaustedError(
             f"all of the {len(history.seen)} networks that the modifiers lead to are evaluated, pending or failed"
         )
 
 
-def lineage(
-    history: History,
-    searcher: str,
-    origin: Architecture,
-    steps: Sequence[Step],
-    seconds: Mapping[str, float] | None = None,
-) -> Provenance:
-    """Of which trial a network was made, and how; of none where the pool was never evaluated."""
-    return Provenance(
-        searcher=searcher,
-        parents=tuple(trial.number for trial in history if trial.arch == origin)[:1],
-        modifiers=tuple(step.modifier for step in steps),
-        changes=tuple(str(step) for step in steps),
-        seconds=seconds or {},
-    )
+def shown(value: float | int | str) -> str:
+    """The value of a param, for people."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def best_networks(history: History, n: int) -> list[Architecture]:

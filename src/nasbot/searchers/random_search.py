@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from nasbot.acquisition import by_evolution
 from nasbot.architecture import Architecture
-from nasbot.candidate import Candidate
+from nasbot.candidate import Candidate, Params
 from nasbot.evolution import evaluation_schedule
 from nasbot.searchers.base import Proposal
-from nasbot.searchers.pool import PoolSearcher, lineage
+from nasbot.searchers.pool import PoolSearcher
 from nasbot.trial import History
 
 
@@ -27,16 +27,17 @@ class RandomSearch(PoolSearcher):
         """The network to which chance gave the highest fitness."""
         for_fitness, for_evolution = rng.spawn(2)
 
-        def fitness(archs: Sequence[Architecture]) -> NDArray[np.float64]:
-            return for_fitness.random(len(archs))
+        def fitness(archs: Sequence[Architecture], settings: Sequence[Params]) -> NDArray[np.float64]:
+            return for_fitness.random((len(settings), len(archs)))
 
         maximum = by_evolution(
             fitness,
             self.operator(),
             self.pool_networks,
-            seen=history.seen,
+            settings=self.drawn_setting(history, for_evolution),
             n_evaluations=evaluation_schedule(self.step(history)),
             rng=for_evolution,
         )
-        found = maximum.best or self.any_new(history)
-        return Proposal(Candidate(found.arch), origin=lineage(history, self.name, found.origin, found.steps))
+        found = maximum.best
+        candidate = self.any_new(history, rng=rng) if found is None else Candidate(found.arch, found.params)
+        return Proposal(candidate, origin=self.lineage(history, candidate, found))

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from nasbot.acquisition import by_evolution, log_expected_improvement, uniform
 from nasbot.architecture import Architecture
-from nasbot.candidate import Candidate
+from nasbot.candidate import Candidate, Params
 from nasbot.errors import OptionError
 from nasbot.evolution import evaluation_schedule
 from nasbot.gp.warping import Warp, warp_values
 from nasbot.searchers.base import Proposal
-from nasbot.searchers.pool import PoolSearcher, lineage, member
+from nasbot.searchers.pool import PoolSearcher, member
 from nasbot.searchers.threads import on_one_blas_thread
 from nasbot.searchers.tree_kernel import TreeBelief, is_chain
 from nasbot.trial import Forecast, History, Trial
@@ -60,10 +60,10 @@ class TreeBO(PoolSearcher):
         chains = [trial for trial in history.completed if is_chain(trial.arch)]
         belief, best_value = self._belief(history, chains)
 
-        def utility(archs: Sequence[Architecture]) -> NDArray[np.float64]:
+        def utility(archs: Sequence[Architecture], settings: Sequence[Params]) -> NDArray[np.float64]:
             if belief is None:
-                return uniform(np.zeros(len(archs)), rng=for_utility)
-            return log_expected_improvement(*belief.predict(archs), best_value)
+                return uniform(np.zeros(len(archs)), rng=for_utility)[None].repeat(len(settings), axis=0)
+            return log_expected_improvement(*belief.predict(archs), best_value)[None].repeat(len(settings), axis=0)
 
         incumbents = [trial.arch for trial in history.ranked if is_chain(trial.arch)]
         starts = dict.fromkeys((*incumbents[:N_INCUMBENTS], *self.pool_networks))
@@ -71,13 +71,17 @@ class TreeBO(PoolSearcher):
             utility,
             self.operator(),
             tuple(starts),
-            seen=history.seen,
+            settings=self.drawn_setting(history, for_evolution),
             n_evaluations=2 * evaluation_schedule(self.step(history)),
             rng=for_evolution,
         )
-        found = maximum.best or self.any_new(history)
-        origin = lineage(history, self.name, found.origin, found.steps)
-        return Proposal(Candidate(found.arch), origin=origin, forecast=Forecast(utility=found.utility))
+        found = maximum.best
+        if found is None:
+            candidate = self.any_new(history, rng=rng)
+            return Proposal(candidate, origin=self.lineage(history, candidate, None))
+        candidate = Candidate(found.arch, found.params)
+        forecast = Forecast(utility=found.utility)
+        return Proposal(candidate, origin=self.lineage(history, candidate, found), forecast=forecast)
 
     @on_one_blas_thread
     def recommend(self, history: History, *, rng: np.random.Generator) -> Trial | None:
