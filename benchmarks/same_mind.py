@@ -27,6 +27,7 @@ from benchmarks import nasbench201
 from nasbot._rng import Role, stream
 from nasbot.architecture import Architecture, SearchSpace, Vocabulary
 from nasbot.architecture.codec import from_dict, to_dict
+from nasbot.candidate import Candidate
 from nasbot.gp import BeliefOptions
 from nasbot.searchers import NASBOT, EvolutionSearch
 from nasbot.synthetic import SYNTHETIC
@@ -94,13 +95,8 @@ def _cells() -> tuple[Architecture, ...]:
 
 
 def trial_of(number: int, arch: Architecture) -> Trial:
-    """A trial of a network alone, before and after trials came to be about candidates."""
-    try:
-        return Trial(number=number, arch=arch)
-    except TypeError:
-        from nasbot.candidate import Candidate  # type: ignore[import-not-found,unused-ignore]
-
-        return Trial(number=number, candidate=Candidate(arch))  # type: ignore[call-arg,unused-ignore]
+    """A trial of a network alone."""
+    return Trial(number=number, candidate=Candidate(arch))
 
 
 def history_of(trials: Iterable[tuple[Architecture, Outcome | None]]) -> History:
@@ -156,7 +152,7 @@ def _networks(problem: str, table: nasbench201.Table) -> tuple[list[Architecture
         return [nasbench201.network_of(cell) for cell in cells], [table.accuracy[cell] for cell in cells]
     evolution = EvolutionSearch(space=SearchSpace(KINDS[problem], max_layers=MOST_LAYERS))
     value = SYNTHETIC[problem]
-    networks = list(evolution.initial_pool())
+    networks = [candidate.arch for candidate in evolution.initial_pool()]
     while len(networks) < N_NETWORKS:
         history = history_of((arch, Scored(value(arch))) for arch in networks)
         networks.append(evolution.propose(history, rng=stream(0, len(history), Role.PROPOSAL)).arch)

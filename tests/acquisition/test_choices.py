@@ -11,7 +11,7 @@ from nasbot.errors import OptionError
 from nasbot.gp.mixture import mixture_moments
 from nasbot.searchers import NASBOT
 from nasbot.study.rebuilding import searcher_from_settings
-from tests.searchers.problems import made, propose, scored
+from tests.searchers.problems import made, mlp_pool, propose, scored
 
 N_SAMPLES = 10
 
@@ -77,7 +77,7 @@ def test_what_is_no_acquisition_is_refused(given, words):
 @pytest.mark.parametrize("acquisition", ["thompson", UCB(beta=2.5), UCB()])
 def test_a_searcher_is_made_again_from_what_a_study_stores(acquisition):
     searcher = made(NASBOT, acquisition=acquisition)
-    again = searcher_from_settings(searcher.settings(), searcher.space, searcher.initial_pool())
+    again = searcher_from_settings(searcher.settings(), searcher.domain, searcher.initial_pool())
     assert again.acquisition == searcher.acquisition
 
 
@@ -92,5 +92,5 @@ class Mean(Acquisition):
 def test_a_users_own_acquisition():
     searcher = made(NASBOT, acquisition=Mean(2.0))
     assert searcher.settings()["acquisition"]["repr"] == "Mean(weight=2.0)"
-    history = scored(searcher.initial_pool())
+    history = scored(mlp_pool())
     assert propose(searcher, history).arch.fingerprint not in history.seen

@@ -16,7 +16,7 @@ def test_proposals_and_beliefs_are_the_recorded_ones():
 
 @pytest.mark.parametrize("change", ["proposal", "beliefs"])
 def test_a_difference_is_noticed(change):
-    networks = list(same_mind.searcher("f3", "{}").initial_pool())
+    networks = [candidate.arch for candidate in same_mind.searcher("f3", "{}").initial_pool()]
     line = {"problem": "f3", "options": {}, "seed": 1, "trials": [(i, float(i)) for i in range(4)]}
     arch, beliefs = same_mind.decided(line, networks)
     recorded = {**line, "proposal": to_dict(arch), "beliefs": beliefs}
