@@ -122,7 +122,7 @@ def decided(line: Mapping[str, Any], networks: Sequence[Architecture]) -> tuple[
     proposal = mind.propose(history, rng=stream(line["seed"], len(history), Role.PROPOSAL))
     beliefs: list[list[float]] = []
     if history.completed:
-        asked = [(arch, "") for arch in networks[-N_ASKED:]]
+        asked = [(Candidate(arch), "") for arch in networks[-N_ASKED:]]
         effects = mind.believed(history, asked, rng=stream(line["seed"], len(history), Role.PROPOSAL))
         beliefs = [[float(getattr(effect, name)) for name in BELIEFS] for effect in effects]
     return proposal.arch, beliefs
