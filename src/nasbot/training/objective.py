@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
+from nasbot.candidate import Params
 from nasbot.errors import OptionError
 from nasbot.training.recipes import FAST, Recipe, recipe_of
 from nasbot.trial import History, Scored
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
     from nasbot.training.loop import Trained
 
-Params: TypeAlias = "Mapping[str, float | int | str]"
 PREPARATION = "preparation"  # the one param that is the data's
 
 
