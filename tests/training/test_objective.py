@@ -75,6 +75,7 @@ def test_the_same_trial_gives_the_same_value_anywhere(folder):
     assert here != run(objective, number=4)[0].value
     program = f"""
 from nasbot.architecture import Architecture
+from nasbot.candidate import Candidate
 from nasbot.execution.base import Job
 from nasbot.execution.evaluation import LiveTrial, evaluate
 from nasbot.training.objective import TrainingObjective

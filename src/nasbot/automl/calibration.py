@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
     from nasbot.training.recipes import Recipe
 
-WARM_UP_STEPS, TIMED_STEPS = 20, 60
+WARM_UP_STEPS, TIMED_STEPS, TIMINGS = 20, 40, 3
 RUNGS = (1 / 9, 1 / 3)
 # The longer training must be better by this much to make a still longer one likely to be.
 CLEARLY = 0.02
@@ -36,12 +36,29 @@ def calibrated(
     arch: Architecture, data: Dataset, recipe: Recipe, *, seconds: float, most_steps: int, least_steps: int, seed: int
 ) -> Calibration:
     """The length of a full training of about ``seconds``, or of less where the data have no use for it."""
-    from nasbot.training.loop import train
+    from nasbot.training.objective import computing_threads
 
     begun = time.monotonic()
+    with computing_threads(1):  # as a worker has
+        return _calibrated(arch, data, recipe, seconds, most_steps, least_steps, seed, begun)
+
+
+def _calibrated(
+    arch: Architecture,
+    data: Dataset,
+    recipe: Recipe,
+    seconds: float,
+    most_steps: int,
+    least_steps: int,
+    seed: int,
+    begun: float,
+) -> Calibration:
+    from nasbot.training.loop import train
+
     train(arch, data, recipe.changed(n_steps=WARM_UP_STEPS), seed=seed)
-    timed = train(arch, data, recipe.changed(n_steps=TIMED_STEPS), seed=seed)
-    per_step = timed.seconds / TIMED_STEPS
+    # The quickest of a few: what else the machine was doing meanwhile must not shorten a whole search.
+    timed = [train(arch, data, recipe.changed(n_steps=TIMED_STEPS), seed=seed).seconds for _ in range(TIMINGS)]
+    per_step = min(timed) / TIMED_STEPS
     longest = _round(min(max(seconds / per_step, least_steps), most_steps))
     lengths = [max(least_steps, round(share * longest)) for share in RUNGS]
     if lengths[0] >= lengths[1]:

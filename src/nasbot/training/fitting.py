@@ -10,12 +10,13 @@ import torch
 from torch import nn
 
 from nasbot.architecture import Architecture
+from nasbot.candidate import Params
 from nasbot.data.dataset import Dataset, Part
 from nasbot.data.splitting import split_rows
 from nasbot.errors import OptionError
 from nasbot.training.loop import train
 from nasbot.training.module import Network, build
-from nasbot.training.objective import Params, trained_as, weights_path
+from nasbot.training.objective import trained_as, weights_path
 from nasbot.training.recipes import Recipe, recipe_of
 from nasbot.training.weights import load_weights
 

@@ -71,8 +71,8 @@ def train(
 ) -> Trained:
     """Train on ``data.train``, choosing by ``data.valid``. An architecture begins with the weights of ``seed``.
 
-    ``steps_share`` is the fidelity: a whole training, with its own schedule, of that share of the recipe's
-    steps; more than 1 for finals.
+    ``steps_share`` is the fidelity: a whole training, with its own schedule, of that share of the recipe's steps (or of
+    several times as many).
     ``report(step, score)`` is called at each validation. After ``seconds`` training ends with what it has; where that
     is foreseeable the learning rate comes down in time. Equal seeds give equal weights on one machine, unless time ran
     out.

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
+from nasbot.candidate import Params
 from nasbot.errors import OptionError
 from nasbot.training.recipes import FAST, Recipe, recipe_of
 from nasbot.trial import History, Scored
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
     from nasbot.training.loop import Trained
 
-Params: TypeAlias = "Mapping[str, float | int | str]"
 PREPARATION = "preparation"  # the one param that is the data's
 
 
@@ -85,7 +85,7 @@ class TrainingObjective:
         chosen = (params or {}) if params is not None or trial is None else trial.params
         stored = Dataset.load(self.data_folder)
         recipe, data = trained_as(recipe_of(self.recipe), stored, chosen)
-        with _threads(self.threads):
+        with computing_threads(self.threads):
             trained = train(
                 arch,
                 data,
@@ -121,12 +121,15 @@ def trained_as(recipe: Recipe, data: Dataset, params: Params) -> tuple[Recipe, D
 
 
 def keep_best(folder: str | Path, history: History, n: int = _KEPT) -> None:
-    """Remove what was kept of trials that are finished and not among the best ``n`` of full fidelity."""
+    """Remove what was kept of trials that are finished and neither the first nor among the best ``n`` of full fidelity.
+
+    The first is the baseline that results are shown against.
+    """
     place = Path(folder)
     if not place.is_dir():
         return
     wanted = {trial.number for trial in history.pending}
-    wanted |= {trial.number for trial in history.ranked[:n]}
+    wanted |= {0, *(trial.number for trial in history.ranked[:n])}
     for path in place.iterdir():
         name = _FILES.fullmatch(path.name)
         if name is not None and int(name[1]) < len(history) and int(name[1]) not in wanted:
@@ -147,7 +150,8 @@ def details_of(trained: Trained) -> Mapping[str, Json]:
 
 
 @contextmanager
-def _threads(n: int) -> Iterator[None]:
+def computing_threads(n: int) -> Iterator[None]:
+    """Let PyTorch compute with so many threads, for the time of this ``with``."""
     import torch
 
     before = torch.get_num_threads()

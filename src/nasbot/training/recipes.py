@@ -13,6 +13,7 @@ from typing import Any
 
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, Role
+from nasbot.candidate import Params
 from nasbot.errors import CodecError, OptionError
 
 OPTIMISERS = ("adamw", "sgd")
@@ -157,7 +158,7 @@ class Recipe:
         name = self.name if self.name.endswith("+") else f"{self.name}+"
         return Recipe(name, replace(self.vectors, **settings), replace(self.images, **settings))
 
-    def with_params(self, params: Mapping[str, float | int | str]) -> Recipe:
+    def with_params(self, params: Params) -> Recipe:
         """The recipe with a candidate's params; OptionError for names other than those of ``PARAMS``."""
         unknown = sorted(set(params) - set(PARAMS))
         if unknown:
