@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
@@ -119,7 +120,7 @@ def truth(value: object, where: str) -> bool:
 
 def number(value: object, where: str) -> float:
     """A finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         raise CodecError(f"{where}: expected a finite number, got {_shown(value)}")
     return float(value)
 

@@ -13,9 +13,8 @@ from nasbot.execution import SimulatedExecutor
 from nasbot.searchers import RandomSearch
 from nasbot.study import Study
 from nasbot.trial import Cancelled
+from tests.plots.studies import by_hand
 from tests.searchers.problems import made
-
-from .studies import by_hand
 
 
 def objective(arch, trial):

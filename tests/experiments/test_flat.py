@@ -80,7 +80,7 @@ def test_a_space_that_is_used_up_is_said_to_be():
     searcher = FlatRandom(space=SPACE, flat=FlatSpace(max_depth=1, min_width=8, max_width=8, activations=("relu",)))
     first = searcher.propose(History(), rng=np.random.default_rng(0))
     with pytest.raises(ExhaustedError, match="known or outside"):
-        searcher.propose(scored([first.arch]), rng=np.random.default_rng(1))
+        searcher.propose(scored([first.candidate]), rng=np.random.default_rng(1))
 
 
 def test_an_unknown_sampler_is_an_error():

@@ -20,8 +20,8 @@ from nasbot.plots import series, style
 from nasbot.plots.plot import PLOTS, AxesPlot, PlotOptions, ScenePlot, figure, plot
 from nasbot.plots.snapshot import Snapshot
 from nasbot.trial import Direction, Failed, FailureCause, History, Provenance
+from tests.drawing.geometry import overlapping
 
-from .geometry import overlapping
 from .studies import ALL_FAILED, EXTREMES, ONE, as_minimised, by_hand, completed, failed, grown
 
 ON_AXES = [name for name, entry in PLOTS.items() if isinstance(entry, AxesPlot)]

@@ -134,16 +134,40 @@ def test_texts_in_a_study(canary, number, capsys):
     settings = json.loads(sqlite3.connect(path).execute("SELECT record FROM settings").fetchone()[0])
     settings["searcher"]["type"] = settings["searcher"]["name"] = settings["context"]["data"] = text
     rewrite(path, "settings", "id = 1", {"record": json.dumps(settings)})
-    notes = {"searcher": text, "parents": [text], "changes": [text], "modifiers": [text], text: {text: text}}
+    notes = {"searcher": text, "changes": [text], "modifiers": [text], "repairs": text, text: {text: text}}
     rewrite(path, "trials", "number = 0", {"notes": json.dumps(notes), "details": json.dumps({text: 1.0, "a": text})})
     rewrite(path, "trials", "number = 2", {"message": text})
     run = {"command": text, "host": text, "ending": text, "pid": 1}
     rewrite(path, "runs", "number = 0", {"record": json.dumps(run)})
     run_all(capsys, COMMANDS if number % 10 == 0 else QUICK)
     with StudyView.read("evil") as view:
-        assert view.history[0].notes["searcher"] == text  # data, to the last character
+        first = view.history[0]
+        assert (first.origin.searcher, first.origin.changes, first.forecast.repairs) == (text, (text,), text)
+        assert first.notes == {text: {text: text}}  # data, to the last character
         with pytest.raises(NasbotError, match="cannot be made again"):
             view.what_if()
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {"origin": '{"parents": ["0"]}'},
+        {"origin": '{"changes": "x"}'},
+        {"origin": '{"seconds": {"deciding": 1' + "0" * 400 + "}}"},
+        {"origin": '{"evil": 1}'},
+        {"forecast": '{"mean": "x"}'},
+        {"forecast": '{"median": 1' + "0" * 400 + "}"},
+        {"forecast": '{"sd": NaN}'},
+        {"params": '{"learning_rate": [1]}'},
+    ],
+)
+def test_an_origin_that_nasbot_did_not_write_is_refused(canary, cells, capsys):
+    path = Path(shutil.copy(FOLDER / "version-2.sqlite", "evil.sqlite"))
+    SqliteStorage(path).close()  # brings the tables to this version
+    rewrite(path, "trials", "number = 0", cells)
+    run_all(capsys, QUICK)
+    with pytest.raises(NasbotError, match="trial 0"):
+        StudyView.read("evil").history  # noqa: B018
 
 
 @pytest.mark.parametrize("number", range(30))
