@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import numpy.random  # noqa: F401  numpy loads it when it is first used, which would be in every process
 
-from nasbot.execution._frames import FrameError, outcome_record, packed
+from nasbot.execution._frames import outcome_record, packed
 from nasbot.execution._supervisor import close_all_but
 from nasbot.execution._tree import PAGE
 from nasbot.execution.base import Job, Limits, Objective
@@ -117,11 +117,7 @@ class _Sender:
         self._send({"step": point.step, "value": point.value})
 
     def end(self, outcome: Outcome) -> None:
-        try:
-            self._send({"outcome": outcome_record(outcome)})
-        except FrameError as error:
-            refused = Failed(FailureCause.EXCEPTION, f"the outcome cannot be taken: {error}")
-            self._send({"outcome": outcome_record(refused)})
+        self._send({"outcome": outcome_record(outcome)})
 
     def _send(self, record: dict[str, object]) -> None:
         rest = memoryview(packed(record))

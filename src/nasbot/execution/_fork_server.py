@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from multiprocessing import spawn
 from typing import TYPE_CHECKING, ClassVar
@@ -91,7 +91,8 @@ class ForkServer:
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        with ExitStack() as unused, theirs:
+            unused.enter_context(ours)
             theirs.set_inheritable(True)
             argument = json.dumps([sys.path, theirs.fileno(), os.getpid()])
             self.pid = os.posix_spawn(
@@ -105,6 +106,7 @@ class ForkServer:
                 ],
                 setsid=True,  # Ctrl-C at the terminal is for the driver alone
             )
+            unused.pop_all()
         self._requests, self._loaded = ours, None
         self._send({"prepare": self._preparation(), "preload": self._preload}, [])
 

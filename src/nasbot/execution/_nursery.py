@@ -83,7 +83,11 @@ class _Nursery:
     def _begin(self, request: Mapping[str, Any], descriptors: list[int]) -> None:
         control, results, output, job = descriptors
         me = os.getpid()
-        if os.fork() == 0:
+        try:
+            child = os.fork()
+        except OSError:  # no process to be had: the driver sees its connections close
+            return
+        if child == 0:
             try:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 self._server.close()

@@ -15,7 +15,7 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from multiprocessing import connection
 from multiprocessing.reduction import ForkingPickler
@@ -116,7 +116,7 @@ class LocalExecutor:
         try:
             self._running[job.number] = self._worker(self._server, job, content)
         except OSError as error:
-            failure = Failed(FailureCause.CRASHED, f"its process could not be started: {error}")
+            failure = Failed(FailureCause.ENVIRONMENT, f"its process could not be started: {error}")
             self._events.append(Finished(job.number, failure, self.now()))
 
     def wait(self, timeout: float | None = None) -> Sequence[Event]:
@@ -164,26 +164,26 @@ class LocalExecutor:
 
     def _worker(self, server: ForkServer, job: Job, content: bytes) -> _Worker:
         server.load(self._name, self._objective)  # another executor's may be loaded, or the nursery was killed
-        results, results_out = os.pipe()
-        output, output_out = os.pipe()
-        control, control_out = socket.socketpair()
-        job_file = _in_memory(content)
-        theirs = (control_out.fileno(), results_out, output_out, job_file)
-        for end in (results, output):
-            os.set_blocking(end, False)
-        control.setblocking(False)
+        with ExitStack() as theirs, ExitStack() as ours:
+            pipes = []
+            for _ in ("results", "output"):
+                reading, writing = os.pipe()
+                ours.callback(os.close, reading)
+                theirs.callback(os.close, writing)
+                os.set_blocking(reading, False)
+                pipes.append((reading, writing))
+            control, control_out = socket.socketpair()
+            ours.enter_context(control)
+            theirs.enter_context(control_out)
+            control.setblocking(False)
+            job_file = _in_memory(content)
+            theirs.callback(os.close, job_file)
+            (results, results_out), (output, output_out) = pipes
+            server.begin(self._name, self.limits, (control_out.fileno(), results_out, output_out, job_file))
+            ours.pop_all()  # from here on they are the worker's
         worker = _Worker(job, control, results, output)
         if self.limits.seconds is not None:
             worker.deadline = self.now() + self.limits.seconds + SECONDS_TO_START
-        try:
-            server.begin(self._name, self.limits, theirs)
-        except BaseException:
-            worker.release()
-            raise
-        finally:
-            control_out.close()
-            for end in theirs[1:]:
-                os.close(end)
         return worker
 
     def _collect(self) -> None:
@@ -346,6 +346,8 @@ class _Worker:
     def _death(self, limits: Limits) -> Failed:
         """The outcome of a process that ended, or was ended, without one."""
         if self.verdict is None:
+            if self.supervisor is None:
+                return Failed(FailureCause.ENVIRONMENT, "its process could not be started")
             return Failed(FailureCause.KILLED, "its processes were ended from outside")
         ended = self.verdict["ended"]
         match self.verdict["reason"]:
@@ -357,6 +359,8 @@ class _Worker:
                 return Failed(FailureCause.OOM, message)
             case "kernel":
                 return Failed(FailureCause.OOM, "the kernel ended its process, because the machine had no memory left")
+            case "environment":
+                return Failed(FailureCause.ENVIRONMENT, f"its process could not be started: {self.verdict['message']}")
             case "unwanted":
                 return Failed(FailureCause.KILLED, "the process it was forked from was ended")
         code = ended if isinstance(ended, int) else 0
