@@ -15,7 +15,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from itertools import count, groupby
 from pathlib import Path
@@ -608,10 +608,10 @@ def reading_mode(path: Path) -> str:
 
 def _sync_folder(path: Path) -> None:
     """So that a new file is still in its folder after a power cut."""
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    except OSError:
-        pass  # some file systems refuse; SQLite has synced the content
-    finally:
-        os.close(folder)
+    for place in (path.parent, path.absolute().parent.parent):  # the folder may be new as well
+        with suppress(OSError):  # some file systems refuse; SQLite has synced the content
+            folder = os.open(place, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
