@@ -31,7 +31,7 @@ def run(objective: Objective, job: Job, limits: Limits, threads: int, results: i
     signal.signal(signal.SIGINT, signal.default_int_handler)
     _keep_only(results, output)
     faulthandler.enable(file=2, all_threads=False)
-    atexit._clear()  # the nursery's own; they belong to its end
+    atexit._clear()  # the fork server's own; they belong to its end
     _set_threads(threads)
     sender = _Sender(results)
     try:
@@ -72,7 +72,7 @@ def _keep_only(results: int, output: int) -> None:
 
 
 def _set_threads(threads: int) -> None:
-    """The nursery was started with OMP_NUM_THREADS and its like; a torch that is loaded wants to be told again."""
+    """The fork server was started with OMP_NUM_THREADS and its like; a torch that is loaded wants to be told again."""
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(threads)

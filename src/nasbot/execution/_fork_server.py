@@ -1,4 +1,4 @@
-"""The driver's side of the nursery: start it, hand it objectives and jobs, start it again if it is gone."""
+"""The driver's side of the fork server: start it, hand it objectives and jobs, start it again if it is gone."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ PROGRAM = """\
 import json, sys
 path, requests, driver = json.loads(sys.argv[1])
 sys.path[:] = path
-from nasbot.execution._nursery import main
+from nasbot.execution._fork_server_process import main
 main(requests, driver)
 """
 
 
 class ForkServer:
-    """One nursery, shared by the executors of a thread that want the same from it. Nothing here waits for it."""
+    """One fork server, shared by the executors of a thread that want the same from it. Nothing here waits for it."""
 
     _shared: ClassVar[dict[object, ForkServer]] = {}
 
@@ -115,7 +115,7 @@ class ForkServer:
         wanted = {"sys_path", "sys_argv", "orig_dir", "dir"}
         if self._with_main:
             wanted |= {"init_main_from_path", "init_main_from_name"}
-        data = spawn.get_preparation_data("nasbot-nursery")
+        data = spawn.get_preparation_data("nasbot-fork-server")
         return {key: value for key, value in data.items() if key in wanted and value is not None}
 
     def _send(self, request: dict[str, Json], descriptors: Sequence[int]) -> None:
@@ -125,7 +125,7 @@ class ForkServer:
 
 
 def _folder() -> str | None:
-    """Where the driver is now; it may have gone elsewhere since the nursery was started."""
+    """Where the driver is now; it may have gone elsewhere since the fork server was started."""
     with suppress(OSError):
         return os.getcwd()  # noqa: PTH109  a string for JSON
     return None

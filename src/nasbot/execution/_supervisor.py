@@ -1,12 +1,12 @@
 """The process that watches over one evaluation: it runs no code but this, and outlives everything it watches.
 
-    driver --- nursery (has loaded what evaluations need)
+    driver --- fork server (has loaded what evaluations need)
                   +-- supervisor --- worker (runs the objective) --- whatever the objective starts
 
 Orphans below come to it (PR_SET_CHILD_SUBREAPER), also those that left the worker's group and session, so when it
 ends the evaluation it ends all of it. It does so when the worker ends, when a limit is crossed, when the driver shuts
-its side of the control socket, and when the driver dies (the socket closes, or the nursery dies with it). Then it tells
-how the worker ended, and goes.
+its side of the control socket, and when the driver dies (the socket closes, or the fork server dies with it). Then it
+tells how the worker ended, and goes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from nasbot.execution.base import Limits
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-ORPHANED = signal.SIGUSR2  # from the kernel, when the nursery is gone
+ORPHANED = signal.SIGUSR2  # from the kernel, when the fork server is gone
 SECONDS_BETWEEN_LOOKS = 0.1  # at the memory, where that is limited
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGPIPE)
 
@@ -62,7 +62,7 @@ def supervise(control: socket.socket, limits: Limits, parent: int, work: Callabl
     try:
         _Watch(control, limits, parent).run(work)
         code = 0
-    finally:  # a child of the nursery must never return into it
+    finally:  # a child of the fork server must never return into it
         os._exit(code)
 
 

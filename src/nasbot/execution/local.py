@@ -1,7 +1,7 @@
 """One process per evaluation on this machine, with hard limits, watched over by one that ends all of it.
 
-Processes are forked from one that has loaded nasbot, the objective and ``preload`` once (``_nursery``), each under a
-supervisor (``_supervisor``); so a fresh one costs milliseconds and shares nothing with the driver. The objective
+Processes are forked from one that has loaded nasbot, the objective and ``preload`` once (``_fork_server``), each under
+a supervisor (``_supervisor``); so a fresh one costs milliseconds and shares nothing with the driver. The objective
 travels as multiprocessing sends any argument: it must be importable in a new process (a function or a callable object
 of a module). Nothing that is sent this way ever reaches a file.
 """
@@ -22,7 +22,7 @@ from multiprocessing.reduction import ForkingPickler
 
 from nasbot._typing import Json
 from nasbot.errors import OptionError, StudyError
-from nasbot.execution import _nursery
+from nasbot.execution import _fork_server_process
 from nasbot.execution._fork_server import ForkServer
 from nasbot.execution._frames import FrameError, FrameReader, outcome_from
 from nasbot.execution.base import Event, Finished, Job, Limits, Objective, Reported, check_can_submit, check_slots
@@ -37,7 +37,7 @@ READ_BYTES = 1 << 16
 # Signals that somebody sends; all others are raised by what the process itself does.
 SENT_SIGNALS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
 MAIN = b"__main__"
-_names = itertools.count()  # of objectives, for the nursery to tell them apart
+_names = itertools.count()  # of objectives, for the fork server to tell them apart
 
 
 class LocalExecutor:
@@ -79,7 +79,7 @@ class LocalExecutor:
 
         What evaluations are forked from begins to load it now, and nothing here waits for that.
         """
-        if _nursery.is_nursery:
+        if _fork_server_process.is_fork_server:
             raise OptionError(
                 "a study was started while a worker process imported the script; "
                 'put what the script runs under if __name__ == "__main__":'
@@ -163,7 +163,7 @@ class LocalExecutor:
         return ForkServer.shared(self.threads, self._modules, with_main=MAIN in content, home=self._home)
 
     def _worker(self, server: ForkServer, job: Job, content: bytes) -> _Worker:
-        server.load(self._name, self._objective)  # another executor's may be loaded, or the nursery was killed
+        server.load(self._name, self._objective)  # another executor's may be loaded, or the fork server was killed
         with ExitStack() as theirs, ExitStack() as ours:
             pipes = []
             for _ in ("results", "output"):
