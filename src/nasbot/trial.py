@@ -410,14 +410,13 @@ class History(Sequence[Trial]):
 
     @cached_property
     def seen(self) -> frozenset[str]:
-        """Fingerprints of all candidates but the cancelled ones: as new ones none of these may be proposed again."""
+        """Fingerprints of all candidates but those cancelled or failed by the machine; none may be proposed anew."""
         return frozenset(fingerprint for fingerprint, _ in self.seen_at)
 
     @cached_property
     def seen_at(self) -> frozenset[tuple[str, float]]:
         """The same with the fidelities: a candidate is evaluated once at each."""
-        kept = (t for t in self.trials if not isinstance(t.outcome, Cancelled))
-        return frozenset((t.candidate.fingerprint, t.fidelity) for t in kept)
+        return frozenset((t.candidate.fingerprint, t.fidelity) for t in self.trials if _counts_as_seen(t))
 
     @cached_property
     def best(self) -> Trial | None:
@@ -458,7 +457,7 @@ class History(Sequence[Trial]):
             derived["pending"] = others
             derived["finished"] = (*self.finished, trial)
             derived["completed"] = (*self.completed, trial) if isinstance(trial.outcome, Scored) else self.completed
-        if not isinstance(trial.outcome, Cancelled):
+        if _counts_as_seen(trial):
             is_new = trial.number == len(self.trials)
             entry = (trial.candidate.fingerprint, trial.fidelity)
             derived["seen_at"] = self.seen_at | {entry} if is_new else self.seen_at
@@ -474,6 +473,13 @@ class History(Sequence[Trial]):
         known = self.trials[number].proposed_after
         trials = tuple(t if _is_known(t, known) else _as_waiting(t) for t in self.trials[:number])
         return History(trials, self.direction)
+
+
+def _counts_as_seen(trial: Trial) -> bool:
+    """Whether its candidate need not be proposed again: not where it was cancelled, or the machine failed."""
+    outcome = trial.outcome
+    is_machines = isinstance(outcome, Failed) and outcome.cause is FailureCause.ENVIRONMENT
+    return not (is_machines or isinstance(outcome, Cancelled))
 
 
 def _is_known(trial: Trial, n_finished: int) -> bool:

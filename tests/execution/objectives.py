@@ -242,3 +242,8 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except FileNotFoundError:
         return False
+
+
+def data_limit(arch):
+    """The memory that the kernel lets this process have."""
+    return float(resource.getrlimit(resource.RLIMIT_DATA)[0])

@@ -197,7 +197,7 @@ def test_a_module_that_was_changed_is_loaded_again(run, tmp_path, monkeypatch):
         assert run(importlib.import_module("changing_objective").objective).value == n
 
 
-def test_life_goes_on_after_the_nursery_is_killed(tmp_path):
+def test_life_goes_on_after_the_fork_server_is_killed(tmp_path):
     executor = LocalExecutor(1)
     executor.start(Marked(str(tmp_path)))
     executor.submit(sample_job(0))
@@ -327,7 +327,7 @@ if __name__ == "__main__":
 
 
 def test_evaluations_die_with_a_driver_whose_pipes_somebody_else_holds(tmp_path):
-    """A process forked by the driver keeps its sockets open; that the nursery dies is noticed all the same."""
+    """A process forked by the driver keeps its sockets open; that the fork server dies is noticed all the same."""
     program = f"""
 import os, time
 from nasbot.execution import LocalExecutor

@@ -10,7 +10,7 @@ import pytest
 
 from nasbot.errors import FileError, OptionError
 from nasbot.execution import Finished, Limits, ray_cluster
-from nasbot.execution._luggage import keep
+from nasbot.execution._transfer import keep
 from nasbot.execution.ray_cluster import RayExecutor
 from nasbot.study import Study
 from nasbot.testing.executor_conformance import PATIENCE, ExecutorConformance, count_layers, sample_job

@@ -29,7 +29,8 @@ def test_twenty_runaways(tmp_path, share):
         max_consecutive_failures=None,
         on_change=changed,
     )
-    for trial in study.history:
+    assert len(study.history.finished) == n
+    for trial in study.history.finished:  # a small share leaves some of the pool waiting
         if trial.number % 2:
             assert isinstance(trial.outcome, Scored), trial.outcome
         else:

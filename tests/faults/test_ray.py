@@ -74,7 +74,7 @@ def test_a_killed_worker_of_ray_is_a_killed_trial(cluster, tmp_path):
     executor.submit(sample_job(0))
     wait_until(lambda: len(list(tmp_path.glob("*.pid"))) == 2)
     pid = int((tmp_path / "0.pid").read_text())
-    chain = ancestors(pid)  # supervisor, nursery, Ray's worker
+    chain = ancestors(pid)  # supervisor, fork server, Ray's worker
     os.kill(chain[2], signal.SIGKILL)
     (event,) = executor.wait(PATIENCE)
     assert event.outcome.cause is FailureCause.KILLED

@@ -1,5 +1,6 @@
 """The objective: plain values that any process can be handed, weights that are whole, and causes of failure."""
 
+import errno
 import os
 import pickle
 import subprocess
@@ -17,6 +18,7 @@ from nasbot.data.dataset import Dataset, dataset_of
 from nasbot.errors import FileError, OptionError, StorageError
 from nasbot.execution.base import Job
 from nasbot.execution.evaluation import LiveTrial, evaluate
+from nasbot.training import weights
 from nasbot.training.loop import losses
 from nasbot.training.module import build
 from nasbot.training.objective import TrainingObjective, keep_best, predictions_path, weights_path
@@ -253,3 +255,23 @@ def test_the_best_n_are_kept(tmp_path):
     keep_best(tmp_path, finished(-0.5, -0.4, -0.2, -0.3), n=2)
     kept = ["trial-2.predictions.npy", "trial-2.safetensors", "trial-3.predictions.npy", "trial-3.safetensors"]
     assert names_in(tmp_path) == kept
+
+
+@pytest.mark.parametrize("n_full", [2, 99])
+def test_a_full_disk_never_costs_a_score(folder, tmp_path, monkeypatch, n_full):
+    """It is waited for; where there is no room after all, the score is kept and says that the weights are not."""
+    waits, tries, original = [], [], weights.write_whole
+
+    def write(*arguments, **options):
+        tries.append(1)
+        if len(tries) <= n_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        original(*arguments, **options)
+
+    monkeypatch.setattr(weights, "write_whole", write)
+    monkeypatch.setattr(weights.time, "sleep", waits.append)
+    outcome, _ = run(TrainingObjective(folder, SHORT, weights=tmp_path / "weights"))
+    assert isinstance(outcome, Scored), outcome
+    assert waits == list(weights.WAITS_FOR_ROOM)[:n_full]
+    assert ("weights_not_kept" in outcome.details) == (n_full == 99)
+    assert weights_path(tmp_path / "weights", 3).exists() == (n_full == 2)

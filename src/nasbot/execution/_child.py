@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import numpy.random  # noqa: F401  numpy loads it when it is first used, which would be in every process
 
-from nasbot.execution._frames import FrameError, outcome_record, packed
+from nasbot.execution._frames import outcome_record, packed
 from nasbot.execution._supervisor import close_all_but
 from nasbot.execution._tree import PAGE
 from nasbot.execution.base import Job, Limits, Objective
@@ -31,7 +31,7 @@ def run(objective: Objective, job: Job, limits: Limits, threads: int, results: i
     signal.signal(signal.SIGINT, signal.default_int_handler)
     _keep_only(results, output)
     faulthandler.enable(file=2, all_threads=False)
-    atexit._clear()  # the nursery's own; they belong to its end
+    atexit._clear()  # the fork server's own; they belong to its end
     _set_threads(threads)
     sender = _Sender(results)
     try:
@@ -72,7 +72,7 @@ def _keep_only(results: int, output: int) -> None:
 
 
 def _set_threads(threads: int) -> None:
-    """The nursery was started with OMP_NUM_THREADS and its like; a torch that is loaded wants to be told again."""
+    """The fork server was started with OMP_NUM_THREADS and its like; a torch that is loaded wants to be told again."""
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(threads)
@@ -117,11 +117,7 @@ class _Sender:
         self._send({"step": point.step, "value": point.value})
 
     def end(self, outcome: Outcome) -> None:
-        try:
-            self._send({"outcome": outcome_record(outcome)})
-        except FrameError as error:
-            refused = Failed(FailureCause.EXCEPTION, f"the outcome cannot be taken: {error}")
-            self._send({"outcome": outcome_record(refused)})
+        self._send({"outcome": outcome_record(outcome)})
 
     def _send(self, record: dict[str, object]) -> None:
         rest = memoryview(packed(record))

@@ -1,4 +1,4 @@
-"""The driver's side of the nursery: start it, hand it objectives and jobs, start it again if it is gone."""
+"""The driver's side of the fork server: start it, hand it objectives and jobs, start it again if it is gone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from multiprocessing import spawn
 from typing import TYPE_CHECKING, ClassVar
@@ -24,13 +24,13 @@ PROGRAM = """\
 import json, sys
 path, requests, driver = json.loads(sys.argv[1])
 sys.path[:] = path
-from nasbot.execution._nursery import main
+from nasbot.execution._fork_server_process import main
 main(requests, driver)
 """
 
 
 class ForkServer:
-    """One nursery, shared by the executors of a thread that want the same from it. Nothing here waits for it."""
+    """One fork server, shared by the executors of a thread that want the same from it. Nothing here waits for it."""
 
     _shared: ClassVar[dict[object, ForkServer]] = {}
 
@@ -91,7 +91,8 @@ class ForkServer:
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        with ExitStack() as unused, theirs:
+            unused.enter_context(ours)
             theirs.set_inheritable(True)
             argument = json.dumps([sys.path, theirs.fileno(), os.getpid()])
             self.pid = os.posix_spawn(
@@ -105,6 +106,7 @@ class ForkServer:
                 ],
                 setsid=True,  # Ctrl-C at the terminal is for the driver alone
             )
+            unused.pop_all()
         self._requests, self._loaded = ours, None
         self._send({"prepare": self._preparation(), "preload": self._preload}, [])
 
@@ -113,7 +115,7 @@ class ForkServer:
         wanted = {"sys_path", "sys_argv", "orig_dir", "dir"}
         if self._with_main:
             wanted |= {"init_main_from_path", "init_main_from_name"}
-        data = spawn.get_preparation_data("nasbot-nursery")
+        data = spawn.get_preparation_data("nasbot-fork-server")
         return {key: value for key, value in data.items() if key in wanted and value is not None}
 
     def _send(self, request: dict[str, Json], descriptors: Sequence[int]) -> None:
@@ -123,7 +125,7 @@ class ForkServer:
 
 
 def _folder() -> str | None:
-    """Where the driver is now; it may have gone elsewhere since the nursery was started."""
+    """Where the driver is now; it may have gone elsewhere since the fork server was started."""
     with suppress(OSError):
         return os.getcwd()  # noqa: PTH109  a string for JSON
     return None

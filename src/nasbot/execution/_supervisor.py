@@ -1,24 +1,25 @@
 """The process that watches over one evaluation: it runs no code but this, and outlives everything it watches.
 
-    driver --- nursery (has loaded what evaluations need)
+    driver --- fork server (has loaded what evaluations need)
                   +-- supervisor --- worker (runs the objective) --- whatever the objective starts
 
 Orphans below come to it (PR_SET_CHILD_SUBREAPER), also those that left the worker's group and session, so when it
 ends the evaluation it ends all of it. It does so when the worker ends, when a limit is crossed, when the driver shuts
-its side of the control socket, and when the driver dies (the socket closes, or the nursery dies with it). Then it tells
-how the worker ended, and goes.
+its side of the control socket, and when the driver dies (the socket closes, or the fork server dies with it). Then it
+tells how the worker ended, and goes.
 """
 
 from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 import os
 import select
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NoReturn
 
@@ -29,7 +30,7 @@ from nasbot.execution.base import Limits
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-ORPHANED = signal.SIGUSR2  # from the kernel, when the nursery is gone
+ORPHANED = signal.SIGUSR2  # from the kernel, when the fork server is gone
 SECONDS_BETWEEN_LOOKS = 0.1  # at the memory, where that is limited
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGPIPE)
 
@@ -47,13 +48,21 @@ def close_all_but(*kept: int) -> None:
             os.closerange(below + 1, above)
 
 
+def _ready(descriptors: Sequence[int], seconds: float | None) -> set[int]:
+    """Those that can be read or are closed. Not by ``select``, which knows no descriptor above 1,023."""
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN)
+    return {descriptor for descriptor, _ in poll.poll(None if seconds is None else math.ceil(seconds * 1000))}
+
+
 def supervise(control: socket.socket, limits: Limits, parent: int, work: Callable[[], NoReturn]) -> NoReturn:
     """Run ``work`` in a child, watch over it, tell how it ended, and end this process."""
     code = 1
     try:
         _Watch(control, limits, parent).run(work)
         code = 0
-    finally:  # a child of the nursery must never return into it
+    finally:  # a child of the fork server must never return into it
         os._exit(code)
 
 
@@ -77,12 +86,18 @@ class _Watch:
         except OSError:
             return  # the driver is gone, or wants it no more
         kills_before = kernel_kills()
-        self._start(work)
+        try:
+            self._start(work)
+        except OSError as error:  # no process to be had
+            self._tell({"reason": "environment", "ended": None, "peak_memory": 0, "message": str(error)})
+            return
         reason = self._watch()
         self._end_all()
         if reason is None and self._ended == -signal.SIGKILL and kernel_kills() > kills_before:
             reason = "kernel"
-        verdict: dict[str, Json] = {"reason": reason, "ended": self._ended, "peak_memory": self._peak}
+        self._tell({"reason": reason, "ended": self._ended, "peak_memory": self._peak})
+
+    def _tell(self, verdict: dict[str, Json]) -> None:
         with suppress(OSError):
             self._control.sendall(packed(verdict))
 
@@ -129,8 +144,7 @@ class _Watch:
                 return "timeout"
             if self._limits.memory is not None and self._holds_too_much(self._limits.memory):
                 return "oom"
-            ready, _, _ = select.select([self._control.fileno(), self._waking], [], [], self._pause(deadline))
-            if self._waking in ready:
+            if self._waking in _ready((self._control.fileno(), self._waking), self._pause(deadline)):
                 os.read(self._waking, 1 << 10)
 
     def _pause(self, deadline: float | None) -> float | None:
@@ -141,8 +155,7 @@ class _Watch:
 
     def _is_wanted(self) -> bool:
         """Whether the driver lives and has not shut its side of the socket; it never writes to it."""
-        ready, _, _ = select.select([self._control], [], [], 0)
-        return not ready and os.getppid() == self._parent
+        return not _ready((self._control.fileno(),), 0) and os.getppid() == self._parent
 
     def _holds_too_much(self, memory: int) -> bool:
         """The exact count takes milliseconds; it is made only where the rough one, which is never too low, says so."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import math
 import numbers
+import os
 import reprlib
 import traceback
 from collections.abc import Callable
@@ -16,6 +18,7 @@ from nasbot._rng import Role, derived_seed, stream
 from nasbot.architecture import Architecture
 from nasbot.candidate import Params
 from nasbot.errors import DivergedError, NasbotError, RefusedError
+from nasbot.execution._frames import FrameError, outcome_record, packed
 from nasbot.execution.base import Job, Objective
 from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point, Scored
 
@@ -24,6 +27,9 @@ MAX_TRACEBACK = 4000
 MAX_STEP = 2**62
 # How PyTorch and CUDA say that memory ran out; neither raises MemoryError.
 OUT_OF_MEMORY = ("can't allocate memory", "out of memory")
+# What a machine lacks that has nothing to do with the network: descriptors, room on the disk, processes.
+MACHINE_ERRORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EAGAIN})
+MACHINE_SIGNS = tuple(os.strerror(number) for number in (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT))
 
 
 class LiveTrial:
@@ -54,11 +60,20 @@ class LiveTrial:
 def evaluate(objective: Objective, live: LiveTrial) -> Outcome:
     """The outcome of one call, whatever happens in it; only KeyboardInterrupt passes."""
     try:
-        return outcome_of(called(objective, live))
+        return within_limit(outcome_of(called(objective, live)))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001  an objective may raise anything, SystemExit included
         return failure_of(error)
+
+
+def within_limit(outcome: Outcome) -> Outcome:
+    """The outcome, or a failure where it is larger than any executor takes."""
+    try:
+        packed({"outcome": outcome_record(outcome)})
+    except FrameError as error:
+        return Failed(FailureCause.EXCEPTION, f"the outcome cannot be taken: {error}")
+    return outcome
 
 
 def called(objective: Objective, live: LiveTrial) -> object:
@@ -118,7 +133,16 @@ def _cause_of(error: BaseException) -> FailureCause:
         return FailureCause.OOM
     if isinstance(error, RuntimeError) and any(sign in _message_of(error) for sign in OUT_OF_MEMORY):
         return FailureCause.OOM
+    if is_of_machine(error) or is_of_machine(error.__context__):  # our own errors say theirs in words
+        return FailureCause.ENVIRONMENT
     return FailureCause.EXCEPTION
+
+
+def is_of_machine(error: BaseException | None) -> bool:
+    """Whether the machine lacks what any network would need; libraries say it in a RuntimeError."""
+    if isinstance(error, OSError):
+        return error.errno in MACHINE_ERRORS
+    return isinstance(error, RuntimeError) and any(sign in _message_of(error) for sign in MACHINE_SIGNS)
 
 
 def _message_of(error: BaseException) -> str:

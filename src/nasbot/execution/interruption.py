@@ -3,10 +3,11 @@
     with leaving_on_signals(second_kills=True):        # what ``nasbot run`` says, around all its work
         study.optimise(...)
 
-The first SIGINT (Ctrl-C), SIGTERM or SIGUSR1 (which batch schedulers send before they kill) raises ``Interrupted``, a
-KeyboardInterrupt: at once, but out of ``Study.optimise`` only when its running trials wait again and everything is
-recorded. Inside ``optimise`` it is raised in ``allowed()`` alone: while an evaluation, a proposal or a wait goes on,
-all of which can be thrown away. So no record is ever cut in two, and what cleans up does so undisturbed.
+The first SIGINT (Ctrl-C), SIGTERM, SIGHUP (the terminal is gone; not under nohup) or SIGUSR1 (which batch schedulers
+send before they kill) raises ``Interrupted``, a KeyboardInterrupt: at once, but out of ``Study.optimise`` only when its
+running trials wait again and everything is recorded. Inside ``optimise`` it is raised in ``allowed()`` alone: while an
+evaluation, a proposal or a wait goes on, all of which can be thrown away. So no record is ever cut in two, and what
+cleans up does so undisturbed.
 
 A second signal ends the process at once where ``second_kills`` says so (evaluations die with it, and what was
 acknowledged is on disk); otherwise it is a plain KeyboardInterrupt wherever the process is. ``Study.optimise`` enters
@@ -31,7 +32,7 @@ from typing import NoReturn, TypeAlias
 
 Hook: TypeAlias = "Callable[[sys.UnraisableHookArgs], object]"
 
-LEAVING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+LEAVING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)  # the last unless nohup ignores it
 UNTAKEN = (signal.SIG_DFL, signal.default_int_handler)
 
 

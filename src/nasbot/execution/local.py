@@ -1,7 +1,7 @@
 """One process per evaluation on this machine, with hard limits, watched over by one that ends all of it.
 
-Processes are forked from one that has loaded nasbot, the objective and ``preload`` once (``_nursery``), each under a
-supervisor (``_supervisor``); so a fresh one costs milliseconds and shares nothing with the driver. The objective
+Processes are forked from one that has loaded nasbot, the objective and ``preload`` once (``_fork_server``), each under
+a supervisor (``_supervisor``); so a fresh one costs milliseconds and shares nothing with the driver. The objective
 travels as multiprocessing sends any argument: it must be importable in a new process (a function or a callable object
 of a module). Nothing that is sent this way ever reaches a file.
 """
@@ -15,14 +15,14 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from multiprocessing import connection
 from multiprocessing.reduction import ForkingPickler
 
 from nasbot._typing import Json
 from nasbot.errors import OptionError, StudyError
-from nasbot.execution import _nursery
+from nasbot.execution import _fork_server_process
 from nasbot.execution._fork_server import ForkServer
 from nasbot.execution._frames import FrameError, FrameReader, outcome_from
 from nasbot.execution.base import Event, Finished, Job, Limits, Objective, Reported, check_can_submit, check_slots
@@ -37,7 +37,7 @@ READ_BYTES = 1 << 16
 # Signals that somebody sends; all others are raised by what the process itself does.
 SENT_SIGNALS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
 MAIN = b"__main__"
-_names = itertools.count()  # of objectives, for the nursery to tell them apart
+_names = itertools.count()  # of objectives, for the fork server to tell them apart
 
 
 class LocalExecutor:
@@ -79,7 +79,7 @@ class LocalExecutor:
 
         What evaluations are forked from begins to load it now, and nothing here waits for that.
         """
-        if _nursery.is_nursery:
+        if _fork_server_process.is_fork_server:
             raise OptionError(
                 "a study was started while a worker process imported the script; "
                 'put what the script runs under if __name__ == "__main__":'
@@ -116,7 +116,7 @@ class LocalExecutor:
         try:
             self._running[job.number] = self._worker(self._server, job, content)
         except OSError as error:
-            failure = Failed(FailureCause.CRASHED, f"its process could not be started: {error}")
+            failure = Failed(FailureCause.ENVIRONMENT, f"its process could not be started: {error}")
             self._events.append(Finished(job.number, failure, self.now()))
 
     def wait(self, timeout: float | None = None) -> Sequence[Event]:
@@ -163,27 +163,27 @@ class LocalExecutor:
         return ForkServer.shared(self.threads, self._modules, with_main=MAIN in content, home=self._home)
 
     def _worker(self, server: ForkServer, job: Job, content: bytes) -> _Worker:
-        server.load(self._name, self._objective)  # another executor's may be loaded, or the nursery was killed
-        results, results_out = os.pipe()
-        output, output_out = os.pipe()
-        control, control_out = socket.socketpair()
-        job_file = _in_memory(content)
-        theirs = (control_out.fileno(), results_out, output_out, job_file)
-        for end in (results, output):
-            os.set_blocking(end, False)
-        control.setblocking(False)
+        server.load(self._name, self._objective)  # another executor's may be loaded, or the fork server was killed
+        with ExitStack() as theirs, ExitStack() as ours:
+            pipes = []
+            for _ in ("results", "output"):
+                reading, writing = os.pipe()
+                ours.callback(os.close, reading)
+                theirs.callback(os.close, writing)
+                os.set_blocking(reading, False)
+                pipes.append((reading, writing))
+            control, control_out = socket.socketpair()
+            ours.enter_context(control)
+            theirs.enter_context(control_out)
+            control.setblocking(False)
+            job_file = _in_memory(content)
+            theirs.callback(os.close, job_file)
+            (results, results_out), (output, output_out) = pipes
+            server.begin(self._name, self.limits, (control_out.fileno(), results_out, output_out, job_file))
+            ours.pop_all()  # from here on they are the worker's
         worker = _Worker(job, control, results, output)
         if self.limits.seconds is not None:
             worker.deadline = self.now() + self.limits.seconds + SECONDS_TO_START
-        try:
-            server.begin(self._name, self.limits, theirs)
-        except BaseException:
-            worker.release()
-            raise
-        finally:
-            control_out.close()
-            for end in theirs[1:]:
-                os.close(end)
         return worker
 
     def _collect(self) -> None:
@@ -346,6 +346,8 @@ class _Worker:
     def _death(self, limits: Limits) -> Failed:
         """The outcome of a process that ended, or was ended, without one."""
         if self.verdict is None:
+            if self.supervisor is None:
+                return Failed(FailureCause.ENVIRONMENT, "its process could not be started")
             return Failed(FailureCause.KILLED, "its processes were ended from outside")
         ended = self.verdict["ended"]
         match self.verdict["reason"]:
@@ -357,6 +359,8 @@ class _Worker:
                 return Failed(FailureCause.OOM, message)
             case "kernel":
                 return Failed(FailureCause.OOM, "the kernel ended its process, because the machine had no memory left")
+            case "environment":
+                return Failed(FailureCause.ENVIRONMENT, f"its process could not be started: {self.verdict['message']}")
             case "unwanted":
                 return Failed(FailureCause.KILLED, "the process it was forked from was ended")
         code = ended if isinstance(ended, int) else 0

@@ -5,7 +5,7 @@ supervisor, with the same limits and the same outcomes (``local``). What is new 
 it, can be lost: that is Failed(killed), which a study tries once more.
 
 The objective is put once in the cluster's object store, with the folders that it reads; files that it writes come back
-(``_luggage``). It must be importable on every node, as nasbot must; with Ray's token authentication (RAY_AUTH_MODE,
+(``_transfer``). It must be importable on every node, as nasbot must; with Ray's token authentication (RAY_AUTH_MODE,
 RAY_AUTH_TOKEN) driver and nodes need the same token.
 """
 
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from nasbot._typing import Json
 from nasbot.errors import FileError, OptionError, StudyError
 from nasbot.execution._frames import FrameError, FrameReader, outcome_from, outcome_record, packed
-from nasbot.execution._luggage import Files, Unpacked, keep, packed_folders
+from nasbot.execution._transfer import Files, Unpacked, keep, packed_folders
 from nasbot.execution.base import Event, Finished, Job, Limits, Objective, Reported, check_can_submit, check_slots
 from nasbot.execution.interruption import allowed
 from nasbot.execution.local import MAIN, LocalExecutor
@@ -300,19 +300,19 @@ class _Here:
     """An objective on this node, ready for the next trial."""
 
     def __init__(self, content: bytes, folders: Mapping[str, Files], limits: Limits, threads: int) -> None:
-        self.luggage = Unpacked(ForkingPickler.loads(content), folders)
+        self.unpacked = Unpacked(ForkingPickler.loads(content), folders)
         self.executor = LocalExecutor(1, limits=limits, threads=threads)
         try:
-            self.executor.start(self.luggage.objective)
+            self.executor.start(self.unpacked.objective)
         except BaseException:
-            self.luggage.remove()
+            self.unpacked.remove()
             raise
         atexit.register(self.close)
 
     def close(self) -> None:
         atexit.unregister(self.close)
         self.executor.close()
-        self.luggage.remove()
+        self.unpacked.remove()
 
 
 _here: dict[str, _Here] = {}  # the last one that this worker of Ray's has evaluated
@@ -336,7 +336,7 @@ def _evaluated_here(
     while True:
         for event in here.executor.wait():
             if isinstance(event, Finished):
-                yield from here.luggage.left()
+                yield from here.unpacked.left()
                 yield packed({"outcome": outcome_record(event.outcome)})
                 return
             yield packed({"step": event.point.step, "value": event.point.value})

@@ -58,7 +58,7 @@ def _rows_of(page: bytes, start: int, pages: dict[int, bytes], size: int) -> Ite
 def _row(page: bytes, at: int, pages: dict[int, bytes], size: int) -> Row:
     length, at = _varint(page, at)
     rowid, at = _varint(page, at)
-    if not 0 < length <= MAX_PAYLOAD:
+    if not 0 < length <= min(MAX_PAYLOAD, len(pages) * size):
         raise ValueError("no payload is that long")
     payload = _payload(page, at, length, pages, size)
     header, at = _varint(payload, 0)

@@ -101,7 +101,13 @@ def examine(path: str | Path, *, vocabulary: Vocabulary | None = None) -> Examin
     return Examination(file, version, n_trials, n_runs, tuple(problems))
 
 
-DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_FORMAT)
+DAMAGE = (
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_ERROR,
+    sqlite3.SQLITE_FORMAT,
+    sqlite3.SQLITE_INTERRUPT,
+)
 
 
 def _structure(db: sqlite3.Connection) -> list[str]:
@@ -113,6 +119,9 @@ def _examine_trials(db: sqlite3.Connection, version: int, vocabulary: Vocabulary
     numbers, ranks = [], []
     columns = COLUMNS if version >= _schema.WITH_CANDIDATES else OLD_COLUMNS
     for row in db.execute(f"SELECT {columns} FROM trials ORDER BY number"):
+        if numbers and row[0] <= numbers[-1]:  # pages that point at each other in circles
+            problems.append(f"trial {row[0]} comes again after trial {numbers[-1]}")
+            break
         numbers.append(row[0])
         ranks.append(row[6])
         _note(problems, partial(_whole_trial, db, row, vocabulary))

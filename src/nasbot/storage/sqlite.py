@@ -15,11 +15,11 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from itertools import count, groupby
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from nasbot._files import unsafe
@@ -56,6 +56,7 @@ DRIVER_BUSY_SECONDS = 5.0  # for the driver, which tries again for as long as it
 SECONDS_BETWEEN_TRIES = 1.0  # while the disk is full or somebody else writes
 NO_ROOM = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_TRUNCATE)
 MAX_CELL_BYTES = 64_000_000
+MIN_STEPS, STEPS_PER_BYTE, STEPS_PER_CALL = 200_000, 20, 1000  # of SQLite's machine; a row takes 10 to 100 of them
 MAGIC = b"SQLite format 3\x00"
 T = TypeVar("T")
 
@@ -220,7 +221,8 @@ class SqliteStorage:
             written = _data_version(db)
             if before is not None and written == self._read_at:
                 return before
-            n_trials = db.execute("SELECT count(*) FROM trials").fetchone()[0]
+            # Not count(*), a single step of SQLite's machine that no budget of steps can end.
+            n_trials = db.execute("SELECT coalesce(sum(1), 0) FROM trials").fetchone()[0]
             columns = COLUMNS if self._version >= _schema.WITH_CANDIDATES else OLD_COLUMNS
             rows, points = _changed_rows(db, columns, 0 if before is None else len(before.finished))
         finally:
@@ -491,10 +493,39 @@ def _who() -> str:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
+class _Bounded(sqlite3.Connection):
+    """A connection whose transactions take a number of steps that is bounded by the size of the file.
+
+    In a forged file pages can point at each other in circles, and a table of 80 kB then has no end.
+    """
+
+    _files: tuple[Path, ...] = ()
+    _left = 0  # calls of ``_step`` until the end
+
+    def bound(self, path: Path) -> None:
+        self._files = (path, Path(f"{os.path.realpath(path)}-wal"))
+        self._refill()
+        self.set_progress_handler(self._step, STEPS_PER_CALL)
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        if sql.startswith("BEGIN"):
+            self._refill()
+        return super().execute(sql, *parameters)
+
+    def _refill(self) -> None:
+        size = sum(file.stat().st_size for file in self._files if file.exists())
+        self._left = (MIN_STEPS + STEPS_PER_BYTE * size) // STEPS_PER_CALL
+
+    def _step(self) -> bool:
+        self._left -= 1
+        return self._left < 0
+
+
 def connected(path: Path, mode: str) -> sqlite3.Connection:
     """A connection that trusts nothing in the file."""
     address = f"file:{quote(str(path.absolute()))}?{mode}"
-    db = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+    db = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, factory=_Bounded)
+    db.bound(path)
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES)
     db.execute("PRAGMA trusted_schema = OFF")  # a view or trigger in a file from elsewhere may not call functions
     db.execute("PRAGMA cell_size_check = ON")
@@ -507,6 +538,8 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
+        if code_of(error) == sqlite3.SQLITE_INTERRUPT:
+            raise StorageError(f"{path}: damaged or forged: reading it takes more steps than its size allows") from None
         kind = StorageError if code_of(error) == sqlite3.SQLITE_CORRUPT else FileError
         raise kind(f"{path}: {error}") from None
     except (sqlite3.Error, OverflowError, UnicodeError) as error:
@@ -575,10 +608,10 @@ def reading_mode(path: Path) -> str:
 
 def _sync_folder(path: Path) -> None:
     """So that a new file is still in its folder after a power cut."""
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    except OSError:
-        pass  # some file systems refuse; SQLite has synced the content
-    finally:
-        os.close(folder)
+    for place in (path.parent, path.absolute().parent.parent):  # the folder may be new as well
+        with suppress(OSError):  # some file systems refuse; SQLite has synced the content
+            folder = os.open(place, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,8 +19,11 @@ from nasbot.trial import Cancelled, Failed, FailureCause, Point, Scored, Trial, 
 if TYPE_CHECKING:
     from nasbot.study.study import Study
 
+LOG = logging.getLogger("nasbot")
 OnChange = Callable[[Trial], None]
-RETRIES_IF_KILLED = 1  # somebody ended its process, which says nothing about the network
+# How often a trial is tried again where its failure says nothing about the network.
+RETRIES = {FailureCause.KILLED: 1, FailureCause.ENVIRONMENT: 3}
+RECOVERY_SECONDS = 5.0  # for a machine without room or descriptors, times the number of tries
 HEED_SECONDS = 0.5  # how long a request from outside may wait while trials run
 
 
@@ -53,6 +57,7 @@ class Loop:
         self._elsewhere = {t.number for t in study.history.pending if t.state is TrialState.RUNNING}  # asked by hand
         self._failures: list[Failed] = []  # since the last success
         self._is_paused = self._rests_now = self._ends_now = False
+        self._recovery = 0.0  # seconds to wait until the machine may have recovered
         self.is_stopping = False  # because somebody asked for it
         self._cancelling: dict[int, Request] = {}  # asked to end, and the end has not come yet
 
@@ -61,9 +66,10 @@ class Loop:
         try:
             while True:
                 self._heed()
-                if self._rests():
+                if self._rests() or (self._recovery > 0 and not self.is_stopping):
                     with allowed():
                         time.sleep(HEED_SECONDS)
+                    self._recovery -= HEED_SECONDS
                     continue
                 self._fill()
                 if not self._running or self._is_overtime() or self._ends_now:
@@ -131,8 +137,13 @@ class Loop:
 
     def _deserves_retry(self, event: Finished) -> bool:
         trial = self._study.history[event.number]
-        was_killed = isinstance(event.outcome, Failed) and event.outcome.cause is FailureCause.KILLED
-        return was_killed and trial.attempts - trial.interruptions <= RETRIES_IF_KILLED
+        tries = trial.attempts - trial.interruptions
+        if not isinstance(event.outcome, Failed) or tries > RETRIES.get(event.outcome.cause, 0):
+            return False
+        if event.outcome.cause is FailureCause.ENVIRONMENT:
+            LOG.warning("trial %d waits, the machine failed it: %s", trial.number, event.outcome.message)
+            self._recovery = RECOVERY_SECONDS * tries
+        return True
 
     # -- requests from outside -----------------------------------------------------------------------------------------
 

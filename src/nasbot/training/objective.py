@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
 from nasbot.candidate import Params
-from nasbot.errors import OptionError
+from nasbot.errors import FileError, OptionError
 from nasbot.training.recipes import FAST, Recipe, recipe_of
 from nasbot.trial import History, Scored
 
@@ -96,12 +96,17 @@ class TrainingObjective:
                 device=self.device,
                 steps_share=1.0 if trial is None else trial.fidelity,
             )
+            details = dict(details_of(trained))
             if self.weights is not None:
                 number = 0 if trial is None else trial.number
-                save_weights(trained.network, weights_path(self.weights, number), about={"data": stored.fingerprint})
                 valid, test = (people_predictions(trained.network, data, part) for part in (data.valid, data.test))
-                save_predictions(valid, test, predictions_path(self.weights, number))
-        return Scored(trained.score, details_of(trained))
+                try:
+                    about = {"data": stored.fingerprint}
+                    save_weights(trained.network, weights_path(self.weights, number), about=about)
+                    save_predictions(valid, test, predictions_path(self.weights, number))
+                except FileError as error:  # a full disk must not cost the score
+                    details["weights_not_kept"] = str(error)
+        return Scored(trained.score, details)
 
 
 def weights_path(folder: str | Path, number: int) -> Path:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,11 +18,14 @@ from nasbot._files import write_whole
 from nasbot.errors import FileError, StorageError
 from nasbot.training.module import Network
 
+WAITS_FOR_ROOM = (1.0, 2.0, 4.0)  # seconds, on a full disk: a score waits behind them
+
 
 def save_weights(network: Network, path: str | Path, *, about: Mapping[str, str] | None = None) -> None:
     """Write all parameters and buffers by their names; ``about`` is kept in the file's header.
 
-    The file appears whole: a process that is killed meanwhile leaves the old one, or none.
+    The file appears whole: a process that is killed meanwhile leaves the old one, or none. Where the disk is full it
+    tries again a few times before it raises FileError.
     """
     state = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in network.state_dict().items()}
     header = {"kind": network.arch.kind, "fingerprint": network.arch.fingerprint, **(about or {})}
@@ -50,6 +55,13 @@ def read_predictions(path: str | Path, n_valid: int) -> tuple[np.ndarray, np.nda
 def _write(place: Path, content: bytes, what: str) -> None:
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
+        for seconds in WAITS_FOR_ROOM:
+            try:
+                return write_whole(place, content, sync=True)
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+                time.sleep(seconds)
         write_whole(place, content, sync=True)
     except OSError as error:
         raise FileError(f"{place}: the {what} cannot be written: {error.strerror or error}") from None

@@ -27,26 +27,26 @@ from nasbot.execution.base import Job, Limits, Objective
 from nasbot.trial import Failed, FailureCause
 
 MAX_REQUEST = 1 << 17
-# Where this is a nursery: the script that is being imported must not start a study of its own.
-is_nursery = False
+# Where this is a fork server: the script that is being imported must not start a study of its own.
+is_fork_server = False
 
 
 def main(requests: int, driver: int) -> NoReturn:
     """Serve the driver until it is gone."""
-    global is_nursery
-    is_nursery = True
+    global is_fork_server
+    is_fork_server = True
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != driver:  # it died before we asked
         os._exit(1)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors report to the driver; nobody collects them here
     with socket.socket(fileno=requests) as server:
         try:
-            _Nursery(server).serve()
+            _ServerProcess(server).serve()
         finally:
             os._exit(0)
 
 
-class _Nursery:
+class _ServerProcess:
     def __init__(self, server: socket.socket) -> None:
         self._server = server
         self._trouble = ""  # with the driver's script
@@ -83,7 +83,11 @@ class _Nursery:
     def _begin(self, request: Mapping[str, Any], descriptors: list[int]) -> None:
         control, results, output, job = descriptors
         me = os.getpid()
-        if os.fork() == 0:
+        try:
+            child = os.fork()
+        except OSError:  # no process to be had: the driver sees its connections close
+            return
+        if child == 0:
             try:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 self._server.close()

@@ -1,0 +1,111 @@
+"""Each safeguard of the executors is there: these tests fail where one is taken out."""
+
+import json
+import mmap
+import os
+import resource
+import socket
+import struct
+import time
+import zlib
+
+import pytest
+
+from nasbot.architecture import initial_pool
+from nasbot.candidate import Candidate
+from nasbot.execution import Job, Limits, LocalExecutor, _supervisor, _tree, local
+from nasbot.execution._frames import HEADER, MAX_FRAME, FrameError, FrameReader, packed
+from tests.execution.objectives import data_limit
+
+JOB = Job(0, Candidate(initial_pool("mlp-reg")[0]), 0)
+
+
+def test_a_frame_with_another_checksum_is_not_believed():
+    body = json.dumps({"outcome": {"value": 1.0, "details": {}}}).encode()
+    forged = HEADER.pack(len(body), zlib.crc32(body) ^ 1) + body
+    with pytest.raises(FrameError, match="checksum"):
+        FrameReader().feed(forged)
+
+
+def test_a_frame_that_announces_too_much_is_refused_at_once():
+    with pytest.raises(FrameError, match=f"{MAX_FRAME + 1:,} bytes is announced"):
+        FrameReader().feed(struct.pack(">II", MAX_FRAME + 1, 0))
+    with pytest.raises(FrameError, match="at most"):
+        packed({"x": "y" * MAX_FRAME})
+
+
+def test_a_supervisor_that_does_not_end_is_killed_within_seconds():
+    executor = LocalExecutor(1)
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    ends = [os.pipe(), os.pipe()]
+    for reading, _ in ends:
+        os.set_blocking(reading, False)
+    child = os.fork()
+    if child == 0:
+        time.sleep(600)
+        os._exit(0)
+    worker = local._Worker(JOB, ours, ends[0][0], ends[1][0], supervisor=child)
+    executor._running[0] = worker
+    executor.cancel(0)
+    assert 4 < worker.deadline - executor.now() <= 5
+    executor._origin -= 5.1  # so much later
+    executor.wait(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -9
+    theirs.close()
+    for _, writing in ends:
+        os.close(writing)
+
+
+def test_the_memory_of_a_process_is_limited_by_the_kernel():
+    executor = LocalExecutor(1, limits=Limits(memory=300_000_000))
+    executor.start(data_limit)
+    executor.submit(JOB)
+    (finished,) = executor.wait()
+    executor.close()
+    assert 300_000_000 < finished.outcome.value < 10**10
+
+
+def test_pages_that_processes_share_count_once():
+    n_bytes = 64_000_000
+    with mmap.mmap(-1, n_bytes) as shared:
+        shared.write(b"x" * n_bytes)
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            shared.seek(0)
+            shared.read(n_bytes)
+            os.write(writing, b"!")
+            time.sleep(600)
+            os._exit(0)
+        assert os.read(reading, 1) == b"!"
+        both = [os.getpid(), child]
+        assert _tree.resident(both) - _tree.proportional(both) > n_bytes / 2
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        for end in (reading, writing):
+            os.close(end)
+
+
+def test_only_what_is_really_held_crosses_the_limit(monkeypatch):
+    ours, theirs = socket.socketpair()
+    watch = _supervisor._Watch(theirs, Limits(), 1)
+    sizes = {"resident": 100, "proportional": 40}
+    for name in sizes:
+        monkeypatch.setattr(_supervisor, name, lambda tree, name=name: 10 if tree == [os.getpid()] else sizes[name])
+    assert not watch._holds_too_much(50)
+    sizes["proportional"] = 61
+    assert watch._holds_too_much(50)
+    for end in (watch._waking, watch._wake):
+        os.close(end)
+    ours.close()
+    theirs.close()
+
+
+def test_no_limit_without_being_asked():
+    executor = LocalExecutor(1)
+    executor.start(data_limit)
+    executor.submit(JOB)
+    (finished,) = executor.wait()
+    executor.close()
+    assert finished.outcome.value == float(resource.getrlimit(resource.RLIMIT_DATA)[0])
