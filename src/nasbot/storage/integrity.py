@@ -116,7 +116,8 @@ def _structure(db: sqlite3.Connection) -> list[str]:
 
 
 def _examine_trials(db: sqlite3.Connection, version: int, vocabulary: Vocabulary | None, problems: list[str]) -> int:
-    numbers, ranks = [], []
+    numbers: list[int] = []
+    ranks: list[int | None] = []
     columns = COLUMNS if version >= _schema.WITH_CANDIDATES else OLD_COLUMNS
     for row in db.execute(f"SELECT {columns} FROM trials ORDER BY number"):
         if numbers and row[0] <= numbers[-1]:  # pages that point at each other in circles
