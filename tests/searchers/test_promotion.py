@@ -1,0 +1,58 @@
+"""Promotion over rungs: who may be promoted, who is, and what is left to pay."""
+
+import pytest
+
+from nasbot.architecture import initial_pool
+from nasbot.candidate import Candidate
+from nasbot.domain import Fidelity
+from nasbot.searchers.promotion import by_rank, next_rung, promotable, remaining_cost
+from nasbot.trial import Direction, History, Scored, Trial
+
+FIDELITY = Fidelity()
+LOW, MIDDLE, HIGH = FIDELITY.rungs
+POOL = initial_pool("mlp-reg")
+
+
+def trials(*entries, direction="maximise"):
+    """A history of (network, rung, value), None for a pending one."""
+    made, rank = [], 0
+    for number, (i, rung, value) in enumerate(entries):
+        trial = Trial(number=number, candidate=Candidate(POOL[i]), fidelity=rung)
+        if value is not None:
+            trial = trial.begun(0.0).ended(Scored(value), at=1.0, rank=rank)
+            rank += 1
+        made.append(trial)
+    return History(tuple(made), Direction(direction))
+
+
+def test_rungs():
+    assert FIDELITY.rungs == pytest.approx((1 / 9, 1 / 3, 1))
+    assert next_rung(FIDELITY, LOW) == MIDDLE
+    assert next_rung(FIDELITY, HIGH) is None
+    assert remaining_cost(FIDELITY, None) == pytest.approx(1 / 9 + 1 / 3 + 1)
+    assert remaining_cost(FIDELITY, MIDDLE) == 1
+
+
+def test_the_best_third_of_a_rung_is_promoted_and_only_once():
+    history = trials((0, LOW, 1.0), (1, LOW, 3.0), (2, LOW, 2.0))
+    assert by_rank(history, FIDELITY).number == 1
+    promoted = trials((0, LOW, 1.0), (1, LOW, 3.0), (2, LOW, 2.0), (1, MIDDLE, None))
+    assert by_rank(promoted, FIDELITY) is None
+    assert [trial.number for trial in promotable(promoted, FIDELITY)] == [2, 0]
+
+
+def test_a_minimised_value_is_better_when_lower():
+    history = trials((0, LOW, 1.0), (1, LOW, 3.0), (2, LOW, 2.0), direction="minimise")
+    assert by_rank(history, FIDELITY).number == 0
+
+
+def test_higher_rungs_come_first():
+    low = [(i, LOW, float(i)) for i in range(9)]
+    middle = [(8, MIDDLE, 1.0), (7, MIDDLE, 2.0), (6, MIDDLE, 3.0)]
+    found = by_rank(trials(*low, *middle), FIDELITY)
+    assert (found.fidelity, found.candidate.arch) == (MIDDLE, POOL[6])
+
+
+def test_too_few_to_choose_from():
+    assert by_rank(trials((0, LOW, 1.0), (1, LOW, 2.0)), FIDELITY) is None
+    assert by_rank(History(), FIDELITY) is None
