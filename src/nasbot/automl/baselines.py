@@ -23,11 +23,10 @@ SHRINKING = (1.0, 0.5, 0.25, 0.125, 0.0625)
 PLAIN_MLPS: Sequence[tuple[str, tuple[int, ...], str]] = (
     ("relu", (256, 256, 256), "standard"),
     ("relu", (256, 256, 256, 256), "quantile"),
-    ("relu", (512, 512, 256), "robust"),
-    ("leaky-relu", (256, 256, 256), "ple"),
-    ("relu", (512, 512, 256), "quantile"),
+    ("leaky-relu", (256, 256, 256), "robust"),
+    ("relu", (256, 256, 256), "ple"),
     ("elu", (128, 128, 128, 128, 128), "standard"),
-    ("relu", (512, 512), "robust"),
+    ("relu", (256, 256, 256, 256), "robust"),
 )
 # Units of the convolutions before each of two pools and after the last.
 PLAIN_CNNS: Sequence[tuple[str, tuple[int, ...]]] = (

@@ -18,14 +18,15 @@ from nasbot.study.budget import Budget
 
 SEARCH_SHARE = 0.65  # of the time; the rest is for finals and for assembling the model
 ASSEMBLING_SHARE = 0.03
-FULL_TRAININGS = 12  # that must fit into the search
+# Full trainings that must fit into the search: so many in 100 seconds, and with more time both more and longer ones.
+FULL_TRAININGS, REFERENCE_SECONDS = 14, 100.0
 SHORTEST_TRAINING, LONGEST_TRAINING = 0.5, 600.0  # seconds of a full one
 LEAST_STEPS, MOST_EPOCHS = 200, 400
 SLACK = 4.0  # times the time of a full training of the baseline, after which a training ends with what it has
 DEFAULT_SECONDS = 30.0  # for one training, where the budget is in trials
 FINAL_TRIALS = 0.25  # of a budget in trials
 # Networks that cost more than so many times what the baseline costs are not searched: few of them would fit.
-COST_OVER_BASELINE = 6.0
+COST_OVER_BASELINE = 4.0
 # Networks of many more parameters than there are numbers to learn from cost time and rarely win.
 PARAMETERS_PER_ROW, LEAST_PARAMETERS = 1000, 400_000
 MAX_MEMORY = 2.0 * 2**30
@@ -73,7 +74,8 @@ def full_training_seconds(budget: Budget, workers: int) -> float | None:
     """How long a full training may be so that enough of them fit into the search; None for a budget in trials."""
     if budget.seconds is None:
         return None
-    share = SEARCH_SHARE * budget.seconds * workers / FULL_TRAININGS
+    n_trainings = FULL_TRAININGS * max(1.0, budget.seconds / REFERENCE_SECONDS) ** 0.5
+    share = SEARCH_SHARE * budget.seconds * workers / n_trainings
     return min(max(share, SHORTEST_TRAINING), LONGEST_TRAINING)
 
 
