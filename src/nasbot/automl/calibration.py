@@ -1,4 +1,4 @@
-"""How long to train: this machine's speed and the data's appetite, from two short trainings of the baseline.
+"""How long to train: this machine's speed and the data's appetite, from short trainings of the baseline.
 
 A long cosine is wasted on data that are learned, and over-learned, in a few hundred steps; a short one on data that go
 on teaching for thousands. The clock decides only how many steps fit; it is asked once, and the study keeps the answer.
@@ -7,6 +7,8 @@ on teaching for thousands. The clock decides only how many steps fit; it is aske
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,9 +19,9 @@ if TYPE_CHECKING:
     from nasbot.training.recipes import Recipe
 
 WARM_UP_STEPS, TIMED_STEPS, TIMINGS = 20, 40, 3
-RUNGS = (1 / 9, 1 / 3)
-# The longer training must be better by this much to make a still longer one likely to be.
-CLEARLY = 0.02
+FACTOR = 3  # between the lengths that are tried
+CLEARLY = 0.02  # by how much a longer training must be better to make a still longer one likely to be
+LONGEST_BEYOND = 0.5  # powers of FACTOR by which the best length may lie beyond the longest that was tried
 
 
 @dataclass(frozen=True)
@@ -33,45 +35,58 @@ class Calibration:
 
 
 def calibrated(
-    arch: Architecture, data: Dataset, recipe: Recipe, *, seconds: float, most_steps: int, least_steps: int, seed: int
-) -> Calibration:
-    """The length of a full training of about ``seconds``, or of less where the data have no use for it."""
-    from nasbot.training.objective import computing_threads
-
-    begun = time.monotonic()
-    with computing_threads(1):  # as a worker has
-        return _calibrated(arch, data, recipe, seconds, most_steps, least_steps, seed, begun)
-
-
-def _calibrated(
     arch: Architecture,
     data: Dataset,
     recipe: Recipe,
+    *,
     seconds: float,
     most_steps: int,
     least_steps: int,
+    tries_full: bool,
     seed: int,
-    begun: float,
 ) -> Calibration:
-    from nasbot.training.loop import train
+    """The length of a full training of about ``seconds``, or of less where the data have no use for it.
 
-    train(arch, data, recipe.changed(n_steps=WARM_UP_STEPS), seed=seed)
-    # The quickest of a few: what else the machine was doing meanwhile must not shorten a whole search.
-    timed = [train(arch, data, recipe.changed(n_steps=TIMED_STEPS), seed=seed).seconds for _ in range(TIMINGS)]
-    per_step = min(timed) / TIMED_STEPS
-    longest = _round(min(max(seconds / per_step, least_steps), most_steps))
-    lengths = [max(least_steps, round(share * longest)) for share in RUNGS]
-    if lengths[0] >= lengths[1]:
-        return Calibration(longest, per_step, (), time.monotonic() - begun)
-    short, long = (train(arch, data, recipe.changed(n_steps=n), seed=seed).loss for n in lengths)
-    if long < (1 - CLEARLY) * short:
-        n_steps = longest
-    elif long <= short:
-        n_steps = lengths[1]
-    else:
-        n_steps = lengths[0]
-    losses = tuple(zip(lengths, (short, long), strict=True))
-    return Calibration(_round(n_steps), per_step, losses, time.monotonic() - begun)
+    A ninth and a third of that length are tried; with ``tries_full`` the whole too, beside them.
+    """
+    from nasbot.training.loop import train
+    from nasbot.training.objective import computing_threads
+
+    def loss_after(n_steps: int) -> float:
+        return train(arch, data, recipe.changed(n_steps=n_steps), seed=seed).loss
+
+    begun = time.monotonic()
+    with computing_threads(1):  # as a worker has
+        loss_after(WARM_UP_STEPS)
+        per_step = min(_seconds(lambda: loss_after(TIMED_STEPS)) for _ in range(TIMINGS)) / TIMED_STEPS
+        longest = min(max(seconds / per_step, least_steps), most_steps)
+        lengths = [round(longest / FACTOR**i) for i in ((2, 1, 0) if tries_full else (2, 1))]
+        if lengths[0] < least_steps:  # there is no room to choose in
+            return Calibration(_round(longest), per_step, (), time.monotonic() - begun)
+        with ThreadPoolExecutor(2) as two:  # the longest first, the others beside it; PyTorch lets both compute
+            losses = list(two.map(loss_after, reversed(lengths)))[::-1]
+    n_steps = min(_best_length(lengths, losses), longest)
+    return Calibration(_round(n_steps), per_step, tuple(zip(lengths, losses, strict=True)), time.monotonic() - begun)
+
+
+def _best_length(lengths: list[int], losses: list[float]) -> float:
+    """Of three the lowest point of a parabola through them; of two the longer, and beyond it if that was worth it."""
+    if len(losses) == 2:
+        if losses[1] < (1 - CLEARLY) * losses[0]:
+            return float(lengths[1] * FACTOR)
+        return float(lengths[1] if losses[1] <= losses[0] else lengths[0])
+    first, second, third = losses
+    bend = 0.5 * (third - 2 * second + first)
+    if bend <= 0:
+        return float(lengths[2] if third < first else lengths[0])
+    place = -(second - first - bend) / (2 * bend)
+    return float(lengths[0] * FACTOR ** min(max(place, 0.0), 2.0 + LONGEST_BEYOND))
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
 
 
 def _round(n: float) -> int:

@@ -21,7 +21,8 @@ ASSEMBLING_SHARE = 0.03
 # Full trainings that must fit into the search: so many in 100 seconds, and with more time both more and longer ones.
 FULL_TRAININGS, REFERENCE_SECONDS = 14, 100.0
 SHORTEST_TRAINING, LONGEST_TRAINING = 0.5, 600.0  # seconds of a full one
-LEAST_STEPS, MOST_EPOCHS = 200, 400
+LEAST_STEPS, MOST_EPOCHS = 100, 400
+SECONDS_FOR_CARE = 200.0  # of a budget from which a full training is tried before its length is settled
 SLACK = 4.0  # times the time of a full training of the baseline, after which a training ends with what it has
 DEFAULT_SECONDS = 30.0  # for one training, where the budget is in trials
 FINAL_TRIALS = 0.25  # of a budget in trials

@@ -22,6 +22,7 @@ from nasbot.automl.finals import finals_of
 from nasbot.automl.found import FoundStudy
 from nasbot.automl.plan import (
     LEAST_STEPS,
+    SECONDS_FOR_CARE,
     Plan,
     fitting_baseline,
     full_training_seconds,
@@ -370,7 +371,14 @@ def _length(
     longest = most_steps(len(data.train), batch)
     arch = fitting_baseline(data.kind, len(data.train))
     found = calibrated(
-        arch, data, recipe, seconds=full, most_steps=longest, least_steps=min(LEAST_STEPS, longest), seed=seed
+        arch,
+        data,
+        recipe,
+        seconds=full,
+        most_steps=longest,
+        least_steps=min(LEAST_STEPS, longest),
+        tries_full=(budget.seconds or 0.0) >= SECONDS_FOR_CARE,
+        seed=seed,
     )
     return found.n_steps, found.seconds
 
