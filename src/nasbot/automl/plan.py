@@ -7,6 +7,7 @@ trainings.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -75,7 +76,7 @@ def full_training_seconds(budget: Budget, workers: int) -> float | None:
     """How long a full training may be so that enough of them fit into the search; None for a budget in trials."""
     if budget.seconds is None:
         return None
-    n_trainings = FULL_TRAININGS * max(1.0, budget.seconds / REFERENCE_SECONDS) ** 0.5
+    n_trainings = FULL_TRAININGS * math.sqrt(max(1.0, budget.seconds / REFERENCE_SECONDS))
     share = SEARCH_SHARE * budget.seconds * workers / n_trainings
     return min(max(share, SHORTEST_TRAINING), LONGEST_TRAINING)
 
