@@ -48,7 +48,7 @@ def command_line() -> str | None:
 
 def numerics() -> dict[str, Json]:
     """What the last bits of a proposal depend on beside the versions: BLAS kernels and processor features."""
-    from numpy._core._multiarray_umath import __cpu_features__  # numpy has no public name for them
+    from numpy._core._multiarray_umath import __cpu_features__  # type: ignore[import-not-found]  # no public name
     from threadpoolctl import threadpool_info
 
     libraries = {
