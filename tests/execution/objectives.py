@@ -1,6 +1,7 @@
 """Objectives that misbehave for real; functions of a module, so that a process of their own can import them."""
 
 import ctypes
+import mmap
 import os
 import resource
 import signal
@@ -247,3 +248,18 @@ def is_alive(pid: int) -> bool:
 def data_limit(arch):
     """The memory that the kernel lets this process have."""
     return float(resource.getrlimit(resource.RLIMIT_DATA)[0])
+
+
+class SharingMemory:
+    """Maps a new file of shared memory and an old one, and hangs."""
+
+    def __init__(self, new, old):
+        self.new, self.old = new, old
+
+    def __call__(self, arch):
+        maps = []
+        for name in (self.new, self.old):
+            with open(name, "a+b") as file:  # noqa: PTH123
+                file.truncate(4096)
+                maps.append(mmap.mmap(file.fileno(), 4096))
+        time.sleep(600)

@@ -6,8 +6,10 @@ import os
 import resource
 import socket
 import struct
+import tempfile
 import time
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +17,7 @@ from nasbot.architecture import initial_pool
 from nasbot.candidate import Candidate
 from nasbot.execution import Job, Limits, LocalExecutor, _supervisor, _tree, local
 from nasbot.execution._frames import HEADER, MAX_FRAME, FrameError, FrameReader, packed
-from tests.execution.objectives import data_limit
+from tests.execution.objectives import SharingMemory, data_limit
 
 JOB = Job(0, Candidate(initial_pool("mlp-reg")[0]), 0)
 
@@ -100,6 +102,20 @@ def test_only_what_is_really_held_crosses_the_limit(monkeypatch):
         os.close(end)
     ours.close()
     theirs.close()
+
+
+def test_shared_memory_of_a_trial_that_was_ended_goes_with_it():
+    with tempfile.NamedTemporaryFile(prefix="nasbot-test-", dir="/dev/shm") as old:
+        new = Path(f"{old.name}-new")
+        old.truncate(4096)
+        executor = LocalExecutor(1, limits=Limits(seconds=1.0))
+        executor.start(SharingMemory(str(new), old.name))
+        executor.submit(JOB)
+        (finished,) = executor.wait()
+        executor.close()
+        assert finished.outcome.cause == "timeout"
+        assert not new.exists()
+        assert Path(old.name).exists()
 
 
 def test_no_limit_without_being_asked():

@@ -209,5 +209,5 @@ def test_a_search_does_not_work_in_linked_folders(tmp_path, victim, linked):
     (tmp_path / linked).parent.mkdir(exist_ok=True)
     link(tmp_path / linked, victim.parent)
     with pytest.raises(FileError, match=f"{linked} is a symbolic link"):
-        search(rng.normal(size=(40, 3)), rng.normal(size=40), budget=1, name=tmp_path / "study.sqlite", place="here")
+        search(rng.normal(size=(40, 3)), rng.normal(size=40), budget=1, name=tmp_path / "study.sqlite", executor="here")
     assert list(victim.parent.iterdir()) == [victim]

@@ -63,6 +63,11 @@ def test_a_new_file_is_synced_in_its_folder(path, monkeypatch):
     assert path.parent.parent.stat().st_ino in synced  # the folder was made, too
 
 
+def test_an_sqlite_without_the_fix_of_its_log_is_named():
+    assert "SQLite 3.40.1 is older" in sqlite.sqlite_caution((3, 40, 1))
+    assert sqlite.sqlite_caution((3, 51, 3)) == ""
+
+
 def test_a_run_that_died_ended_with_its_last_sign_of_life(path):
     driver = make(path)
     driver.save_run(Run(number=0, begun=50.0))

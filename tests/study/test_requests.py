@@ -11,7 +11,7 @@ from nasbot.execution import LocalExecutor, SerialExecutor, SimulatedExecutor
 from nasbot.storage import RequestKind, SqliteStorage, post_request
 from nasbot.study import Budget, Study, StudyState, StudyView, ask_study, status_of
 from nasbot.study import loop as loop_module
-from nasbot.study.runs import command_line
+from nasbot.study.runs import command_line, numerics
 from nasbot.trial import Failed, FailureCause, Provenance
 from tests.study.objectives import score, simulated
 from tests.study.searchers import Sensitive
@@ -311,3 +311,12 @@ def test_how_to_go_on(monkeypatch, argv, orig, line):
 
 def test_kinds_of_requests():
     assert {kind for kind in RequestKind if kind.names_trial} == {RequestKind.CANCEL, RequestKind.RETRY}
+
+
+def test_a_run_records_what_its_last_bits_depend_on(path):
+    with Study.open(path, Sensitive()) as study:
+        study.optimise(score, 1)
+        (run,) = study._storage.runs()
+    assert run.record["numerics"] == numerics()
+    assert run.record["numerics"]["cpu_features"]
+    assert any("openblas" in library for library in run.record["numerics"]["libraries"])

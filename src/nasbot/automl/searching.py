@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nasbot._files import check_own_folder, write_whole
 from nasbot._rng import checked_seed
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, SearchSpace
@@ -160,6 +160,8 @@ def search(
 
     temporary = Temporary() if path is None else None
     files = temporary.path if temporary is not None else files_of(path or Path())
+    for folder in (files, files / DATA, files / WEIGHTS):
+        check_own_folder(folder)
     data.save(files / DATA)
     storage: Storage = MemoryStorage()
     if path is not None:
@@ -283,7 +285,7 @@ def _taken_over(
     for trial, number in zip(fork.trials, fork.numbers, strict=True):
         for place in (weights_path, predictions_path):
             with suppress(FileNotFoundError):  # of most trials they are not kept
-                shutil.copyfile(place(before, number), place(now, trial.number))
+                write_whole(place(now, trial.number), place(before, number).read_bytes())
     return fork.trials
 
 

@@ -162,6 +162,7 @@ def _store(where: Path) -> Finding:
     from nasbot.candidate import Candidate
     from nasbot.errors import StudyError
     from nasbot.storage import SqliteStorage, examine
+    from nasbot.storage.sqlite import sqlite_caution
     from nasbot.trial import Scored, Trial
 
     with tempfile.TemporaryDirectory(prefix=".nasbot-doctor-", dir=where) as folder:
@@ -190,7 +191,7 @@ def _store(where: Path) -> Finding:
             return Finding("store", "fail", "what was read is not what was written")
     if not is_refused:
         return Finding("store", "fail", "file locks do not work here: two drivers could write one study")
-    text = f"written, read, locked and checked; a record is on disk after {seconds * 1e3:.0f} ms"
+    text = f"written, read, locked and checked; a record is on disk after {seconds * 1e3:.0f} ms{sqlite_caution()}"
     return Finding("store", "warn" if seconds > SLOW_WRITE else "ok", text)
 
 

@@ -25,7 +25,7 @@ from typing import NoReturn
 
 from nasbot._typing import Json
 from nasbot.execution._frames import packed
-from nasbot.execution._tree import descendants, kernel_kills, proportional, resident
+from nasbot.execution._tree import descendants, kernel_kills, mapped_files, proportional, resident, shared_files
 from nasbot.execution.base import Limits
 
 PR_SET_PDEATHSIG = 1
@@ -85,14 +85,19 @@ class _Watch:
             self._control.sendall(packed({"supervisor": os.getpid()}))
         except OSError:
             return  # the driver is gone, or wants it no more
-        kills_before = kernel_kills()
+        kills_before, shared_before = kernel_kills(), shared_files()
         try:
             self._start(work)
         except OSError as error:  # no process to be had
             self._tell({"reason": "environment", "ended": None, "peak_memory": 0, "message": str(error)})
             return
         reason = self._watch()
+        mapped = mapped_files(descendants(os.getpid()))
         self._end_all()
+        for name, _ in shared_files() - shared_before:  # nobody else would remove what the trial cannot any more
+            if name in mapped:
+                with suppress(OSError):
+                    os.unlink(name)  # noqa: PTH108
         if reason is None and self._ended == -signal.SIGKILL and kernel_kills() > kills_before:
             reason = "kernel"
         self._tell({"reason": reason, "ended": self._ended, "peak_memory": self._peak})

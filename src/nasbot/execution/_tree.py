@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+SHARED_MEMORY = "/dev/shm/"
 PAGE = resource.getpagesize()
 GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 
@@ -62,6 +63,31 @@ def proportional(pids: Iterable[int]) -> int:
                 if line.startswith(("Pss:", "SwapPss:")):
                     total += int(line.split()[1]) * 1024
     return total
+
+
+def shared_files() -> set[tuple[str, int]]:
+    """Names and inodes of all files of shared memory of this user."""
+    with suppress(OSError), os.scandir(SHARED_MEMORY) as entries:
+        regular = [entry for entry in entries if entry.is_file(follow_symlinks=False)]
+        return {(entry.path, entry.inode()) for entry in regular if _is_ours(entry)}
+    return set()
+
+
+def _is_ours(entry: os.DirEntry[str]) -> bool:
+    with suppress(OSError):
+        return entry.stat(follow_symlinks=False).st_uid == os.geteuid()
+    return False
+
+
+def mapped_files(pids: Iterable[int]) -> set[str]:
+    """Files of shared memory that these processes map."""
+    found: set[str] = set()
+    for pid in pids:
+        with suppress(*GONE):
+            for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+                _, folder, name = line.partition(SHARED_MEMORY)
+                found |= {folder + name} if folder else set()
+    return found
 
 
 def kernel_kills() -> int:

@@ -493,6 +493,12 @@ def _who() -> str:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
+def sqlite_caution(found: tuple[int, int, int] = sqlite3.sqlite_version_info) -> str:
+    """A remark about an SQLite in which, very rarely, two writers can damage a file (its WAL-reset bug)."""
+    fixed = (3, 51, 3)
+    return f"; SQLite {'.'.join(map(str, found))} is older than the fix of its log in 3.51.3" if found < fixed else ""
+
+
 class _Bounded(sqlite3.Connection):
     """A connection whose transactions take a number of steps that is bounded by the size of the file.
 

@@ -24,6 +24,7 @@ def new_run(number: int, *, executor: str, workers: int | None, budget: Budget |
         "pid": os.getpid(),
         "host": socket.gethostname(),
         "versions": {"python": platform.python_version(), **_versions()},
+        "numerics": numerics(),
         "executor": executor,
         "workers": workers,
         "budget": None if budget is None else {"trials": budget.trials, "seconds": budget.seconds},
@@ -43,6 +44,18 @@ def command_line() -> str | None:
     if sys.argv[0].endswith(f"nasbot{os.sep}__main__.py"):
         return shlex.join(["python", "-m", "nasbot", *sys.argv[1:]])
     return shlex.join(["python", *original[1:]])
+
+
+def numerics() -> dict[str, Json]:
+    """What the last bits of a proposal depend on beside the versions: BLAS kernels and processor features."""
+    from numpy._core._multiarray_umath import __cpu_features__  # type: ignore[import-not-found]  # no public name
+    from threadpoolctl import threadpool_info
+
+    libraries = {
+        f"{lib.get('internal_api')} {lib.get('version')} {lib.get('architecture')}" for lib in threadpool_info()
+    }
+    features = sorted(name for name, is_there in __cpu_features__.items() if is_there)
+    return {"processor": platform.machine(), "libraries": sorted(libraries), "cpu_features": features}
 
 
 def _versions() -> dict[str, str]:
