@@ -55,10 +55,11 @@ def _calibrated(
 ) -> Calibration:
     from nasbot.training.loop import train
 
-    train(arch, data, recipe.changed(n_steps=WARM_UP_STEPS), seed=seed)
-    # The quickest of a few: what else the machine was doing meanwhile must not shorten a whole search.
-    timed = [train(arch, data, recipe.changed(n_steps=TIMED_STEPS), seed=seed).seconds for _ in range(TIMINGS)]
-    per_step = min(timed) / TIMED_STEPS
+    per_step = train(arch, data, recipe.changed(n_steps=WARM_UP_STEPS), seed=seed).seconds / WARM_UP_STEPS
+    if per_step * TIMED_STEPS * TIMINGS < seconds:  # else there is no time for timings, either
+        # The quickest of a few: what else the machine was doing meanwhile must not shorten a whole search.
+        timed = [train(arch, data, recipe.changed(n_steps=TIMED_STEPS), seed=seed).seconds for _ in range(TIMINGS)]
+        per_step = min(timed) / TIMED_STEPS
     longest = _round(min(max(seconds / per_step, least_steps), most_steps))
     lengths = [max(least_steps, round(share * longest)) for share in RUNGS]
     if lengths[0] >= lengths[1]:
