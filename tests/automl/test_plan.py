@@ -1,62 +1,89 @@
-"""Plans: a trial's share of the budget, spaces that a laptop can train, pools that fit them."""
+"""Plans: how a budget is divided, how long a training is, and what is searched on given data."""
 
 import pytest
 
-from nasbot.architecture import Layer, chain, initial_pool
-from nasbot.automl.plan import FLOPS_PER_SECOND, PASSES, STEPS_AT_LEAST, pool_for, seconds_per_trial, space_for
-from nasbot.errors import OptionError
+from nasbot.architecture import Layer, chain
+from nasbot.architecture.resources import resources
+from nasbot.automl.plan import (
+    COST_OVER_BASELINE,
+    DEFAULT_SECONDS,
+    LEAST_STEPS,
+    LONGEST_TRAINING,
+    SHORTEST_TRAINING,
+    Plan,
+    fitting_baseline,
+    full_training_seconds,
+    most_steps,
+    planned,
+    space_for,
+)
 from nasbot.study import Budget
 
-SHAPES = [
-    ("mlp-reg", (9,), 1),
-    ("mlp-class", (61,), 10),
-    ("mlp-reg", (5000,), 3),
-    ("cnn", (1, 8, 8), 10),
-    ("cnn", (3, 32, 32), 10),
-]
+
+@pytest.mark.parametrize("budget", ["3s", "100s", "2h"])
+def test_a_time_budget_is_for_search_then_finals_then_assembling(budget):
+    total = Budget.of(budget)
+    plan = Plan(total, 2, 500, 10.0)
+    assert 0.5 * total.seconds < plan.search.seconds < plan.end.seconds < total.seconds
+    assert plan.n_finals == 0
+    assert "then finals; a full training has 500 steps; 2 at a time" in str(plan)
+
+
+@pytest.mark.parametrize(("trials", "finals"), [(1, 0), (3, 0), (4, 1), (20, 5)])
+def test_a_budget_in_trials_keeps_a_quarter_of_them_for_finals(trials, finals):
+    plan = Plan(Budget(trials), 1, None, 30.0)
+    assert (plan.search.trials, plan.n_finals, plan.end) == (trials - finals, finals, Budget(trials))
+    assert "as the recipe says" in str(plan)
+
+
+def test_trainings_grow_with_the_budget_and_the_workers_and_so_does_their_number():
+    lengths = [full_training_seconds(Budget.of(budget), 2) for budget in ("100s", "20m", "5h")]
+    assert lengths == sorted(lengths)
+    assert [seconds / length for seconds, length in zip((100, 1200, 18000), lengths, strict=True)] == sorted(
+        seconds / length for seconds, length in zip((100, 1200, 18000), lengths, strict=True)
+    )
+    assert full_training_seconds(Budget.of("100s"), 2) == pytest.approx(2 * full_training_seconds(Budget.of("100s"), 1))
+    assert full_training_seconds(Budget.of("1s"), 1) == SHORTEST_TRAINING
+    assert full_training_seconds(Budget.of("30d"), 2) == LONGEST_TRAINING
+    assert full_training_seconds(Budget(50), 2) is None
+
+
+def test_few_rows_are_not_read_for_ever():
+    assert most_steps(100, 16) > most_steps(50, 16) > LEAST_STEPS
+    assert most_steps(1, 16) >= LEAST_STEPS
+
+
+def test_a_stored_plan_goes_on_whatever_the_budget_is_by_now():
+    first = planned(Budget.of("100s"), 2, n_steps=700, stored=None, seconds=None)
+    again = planned(Budget.of("5h"), 1, n_steps=None, stored=first.to_dict(), seconds=None)
+    assert again == Plan(Budget.of("5h"), 1, 700, first.seconds_per_trial)
+    assert planned(Budget(9), 1, n_steps=None, stored=None, seconds=None).seconds_per_trial == DEFAULT_SECONDS
+    assert planned(Budget(9), 1, n_steps=None, stored=None, seconds=2.5).seconds_per_trial == 2.5
+    damaged = planned(Budget(9), 1, n_steps=None, stored={"n_steps": "many"}, seconds=None)
+    assert (damaged.n_steps, damaged.seconds_per_trial) == (None, DEFAULT_SECONDS)
 
 
 @pytest.mark.parametrize(
-    ("budget", "workers", "seconds"),
-    [("2m", 2, 4.8), ("2m", 1, 2.4), ("10s", 1, 1.0), ("20m", 2, 48.0), ("30d", 2, 300.0), (50, 2, 10.0)],
+    ("kind", "shape", "n_outputs"),
+    [
+        ("mlp-reg", (9,), 1),
+        ("mlp-class", (61,), 10),
+        ("mlp-reg", (5000,), 3),
+        ("cnn", (1, 8, 8), 10),
+        ("cnn", (3, 32, 32), 10),
+    ],
 )
-def test_a_trials_share_of_the_budget(budget, workers, seconds):
-    assert seconds_per_trial(Budget.of(budget), workers) == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize(("kind", "shape", "n_outputs"), SHAPES)
-@pytest.mark.parametrize("seconds", [1.0, 48.0])
-def test_there_is_a_pool_in_every_space(kind, shape, n_outputs, seconds):
-    space = space_for(kind, shape, n_outputs, n_rows=100, seconds=seconds, batch_size=64)
-    pool = pool_for(space)
-    assert all(arch in space for arch in pool)
-    assert len(pool) >= 5
-    assert len({arch.fingerprint for arch in pool}) == len(pool)
-
-
-def test_networks_of_the_space_can_be_trained_in_a_trial():
-    space = space_for("mlp-reg", (9,), 1, n_rows=10_000, seconds=5.0, batch_size=64)
-    assert space.max_flops == pytest.approx(5.0 * FLOPS_PER_SECOND / (PASSES * 64 * STEPS_AT_LEAST), rel=0.01)
-    assert chain("mlp-reg", [Layer("relu", 1024)] * 3) not in space
-    assert chain("mlp-reg", [Layer("relu", 64)] * 3) in space
-
-
-def test_with_time_enough_the_pool_is_the_papers():
-    space = space_for("mlp-reg", (9,), 1, n_rows=10_000, seconds=300.0, batch_size=64)
-    assert set(pool_for(space)) == set(initial_pool("mlp-reg"))
-
-
-def test_own_networks_come_first_and_must_fit():
-    space = space_for("mlp-reg", (9,), 1, n_rows=10_000, seconds=5.0, batch_size=64)
-    mine = chain("mlp-reg", [Layer("tanh", 20)])
-    assert pool_for(space, first=[mine])[0] == mine
-    assert len(pool_for(space, first=[mine, mine])) == 1 + len(pool_for(space))
-    with pytest.raises(OptionError, match="start_from: network 0 does not fit"):
-        pool_for(space, first=[chain("mlp-reg", [Layer("tanh", 1024)] * 5)])
+@pytest.mark.parametrize("n_rows", [40, 50_000])
+def test_the_space_has_the_baseline_and_nothing_that_costs_many_times_as_much(kind, shape, n_outputs, n_rows):
+    space = space_for(kind, shape, n_outputs, n_rows=n_rows, batch_size=64)
+    baseline = fitting_baseline(kind, n_rows)
+    assert baseline in space
+    flops = resources(baseline, shape, n_outputs).flops
+    assert space.max_flops == pytest.approx(COST_OVER_BASELINE * flops, rel=0.01)
 
 
 def test_few_rows_need_few_parameters():
-    few, many = (space_for("mlp-reg", (9,), 1, n_rows=n, seconds=60.0, batch_size=64) for n in (100, 50_000))
-    large = chain("mlp-reg", [Layer("relu", 512)] * 3)
+    few, many = (space_for("mlp-reg", (9,), 1, n_rows=n, batch_size=64) for n in (100, 50_000))
+    large = chain("mlp-reg", [Layer("relu", 256)] * 4)
     assert large not in few
     assert large in many

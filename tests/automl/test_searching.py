@@ -1,21 +1,34 @@
 """``nasbot.search``: from data to a model, in memory and on disk, resumed and refused."""
 
+import inspect
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_diabetes, load_digits, load_wine
 
 import nasbot
-from nasbot.automl import FoundStudy, FoundTrial, plan_search
+from nasbot import Layer, LocalExecutor, RandomSearch, SearchSpace
+from nasbot.architecture import chain
+from nasbot.automl import FoundStudy, FoundTrial, searching
+from nasbot.automl.calibration import Calibration
+from nasbot.automl.files import WEIGHTS, files_of
+from nasbot.automl.searching import default_name
 from nasbot.automl.summary import record_of
-from nasbot.automl.taking import best_model
 from nasbot.data.dataset import dataset_of, named_dataset
+from nasbot.domain import Float
 from nasbot.errors import FileError, OptionError, StudyError
+from nasbot.execution import SerialExecutor
 from nasbot.otmann import Otmann
+from nasbot.searchers import NASBOT
+from nasbot.training.recipes import FAST
+from nasbot.trial import FINAL, POOL
 
-QUICK = {"workers": 1, "seconds_per_trial": 1.0}
+SHORT = FAST.changed(n_steps=30)
+QUICK = {"workers": 1, "recipe": SHORT}
+SMALL = [chain("mlp-class", [Layer(label, 12)]) for label in ("relu", "tanh", "elu")]
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +54,7 @@ def test_from_data_to_a_model_and_on(wine, elsewhere):
     best.draw("best.svg")
     assert (elsewhere / "best.svg").stat().st_size > 1000
     assert set(best.predict(X)) <= set(y)
-    assert "best: trial" in study.summary()
+    assert "best network: trial" in study.summary()
     assert study.metrics()
 
     model = best.fit(X, y, seconds=2)
@@ -64,18 +77,14 @@ def test_a_search_that_keeps_nothing(wine, elsewhere):
     assert not (elsewhere / "studies").exists()
 
 
-def test_what_is_recommended_is_what_is_trained_again_and_named(wine, monkeypatch):
+def test_what_is_recommended_is_named(wine, monkeypatch):
     study = nasbot.search(*wine, budget=3, name="wine", **QUICK)
     other = next(trial for trial in study.history.completed if trial.number != study.best.number)
     monkeypatch.setattr(type(study.searcher), "recommend", lambda self, history, *, rng: history[other.number])
     assert isinstance(study.recommend(), FoundTrial)
     assert study.recommend().number == other.number
-    assert f"to train again: trial {other.number}" in study.summary()
-    assert best_model(study).details["trial"] == study.best.number
-    assert best_model(study, retrain=True).details["trial"] == other.number
+    assert study.model(single=True).trials == (study.best.number,)
     assert record_of(study)["recommended_trial"] == other.number
-    estimator = nasbot.NASBOTClassifier(budget=3, retrain=True, steps=20, random_state=0).fit(*wine)
-    assert estimator.loss_ == estimator.losses_[other.number]
 
 
 def test_without_its_searcher_a_study_recommends_its_best(wine, monkeypatch):
@@ -89,39 +98,168 @@ def test_without_its_searcher_a_study_recommends_its_best(wine, monkeypatch):
 
 
 def test_the_same_seed_finds_the_same(wine):
-    values = [nasbot.search(*wine, budget=2, name=None, workers=1, seed=5).best_value for _ in range(2)]
+    values = [nasbot.search(*wine, budget=5, name=None, seed=5, **QUICK).best_value for _ in range(2)]
     assert values[0] == values[1]
 
 
 def test_names_are_made_from_the_data(wine, elsewhere):
-    X, y = wine
-    path = plan_search(dataset_of(X, y)).path
-    assert path.name.startswith("data-")
-    assert plan_search(dataset_of(X, y, seed=3), seed=3).path.name.endswith("-seed3.sqlite")
-    assert plan_search(named_dataset("wine")).path.name == "wine.sqlite"
-    assert plan_search(named_dataset("wine"), name=None).path is None
+    data = dataset_of(*wine)
+    assert default_name(data, 0) == f"data-{data.fingerprint[:8]}"
+    assert default_name(dataset_of(*wine, seed=3), 3).endswith("-seed3")
+    assert default_name(named_dataset("wine"), 0) == "wine"
+    nasbot.search(named_dataset("wine"), budget=1, **QUICK)
+    assert (elsewhere / "studies" / "wine.sqlite").exists()
+
+
+# -- going on ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_study_goes_on_with_the_options_it_was_begun_with_whatever_the_defaults_are_by_now(wine):
-    options = {"budget": 1, "name": "old", "workers": 1, "seconds": 1.0}
-    search = plan_search(dataset_of(*wine), **options)
-    begun = replace(search.searcher, distance=Otmann(preset="log-mass"))
-    assert begun != search.searcher
-    replace(search, searcher=begun).run()
-    again = plan_search(dataset_of(*wine), **options | {"budget": 2})
-    assert (again.is_resumed, again.searcher) == (True, begun)
-    assert len(again.run().history.finished) == 2
-    other = replace(again.searcher, distance=Otmann(structural_weights=(0.3,)))
+    options = {"name": "old", "tune": None, **QUICK}
+    space = SearchSpace("mlp-class", input_shape=(13,), n_outputs=3, max_layers=20)
+    begun = NASBOT(space=space, distance=Otmann(preset="log-mass"), pool=SMALL)
+    nasbot.search(*wine, budget=1, searcher=begun, space=space, **options)
+    seen = []
+    again = nasbot.search(*wine, budget=2, space=space, pool=SMALL, on_start=seen.append, **options)
+    assert (seen[0].is_resumed, seen[0].searcher.distance) == (True, begun.distance)
+    assert len(again.history.finished) == 2
+    other = replace(begun, distance=Otmann(structural_weights=(0.3,)))
     with pytest.raises(StudyError, match=r"begun with other settings: searcher\.distance.*; resume it with its own"):
-        replace(again, searcher=other).run()
+        nasbot.search(*wine, budget=3, searcher=other, space=space, **options)
+
+
+def test_a_study_goes_on_with_its_stored_plan(wine, monkeypatch):
+    """The clock is asked once: how long trainings are stays as it was, with another budget and on another machine."""
+    data, plans = dataset_of(*wine, name="w"), []
+    monkeypatch.setattr(searching, "calibrated", lambda *a, **k: Calibration(50, 0.01, (), 0.1))
+    options = {"workers": 1, "executor": "here", "on_start": lambda prepared: plans.append(prepared.plan)}
+    study = nasbot.search(data, budget="2s", **options)
+    n = len(study.history.completed)
+    assert n > 0
+    assert study.recipe == FAST.changed(n_steps=50)
+    monkeypatch.setattr(searching, "calibrated", lambda *a, **k: pytest.fail("the study knows it"))
+    again = nasbot.search(data, budget=n + 2, **options)
+    assert len(again.history.completed) == n + 2
+    assert [(plan.n_steps, plan.seconds_per_trial) for plan in plans] == [(50, plans[0].seconds_per_trial)] * 2
+    with pytest.raises(StudyError, match="n_steps"):
+        nasbot.search(data, budget=n + 3, recipe=FAST.changed(n_steps=7), **options)
 
 
 def test_a_study_remembers_its_seconds_per_trial(wine):
-    data = dataset_of(*wine, name="w")
-    plan_search(data, budget=1, workers=1, seconds=1.5).run()
-    again = plan_search(data, budget="1h", workers=1)
-    assert again.is_resumed
-    assert again.plan.seconds_per_trial == 1.5
+    data, plans = dataset_of(*wine, name="w"), []
+    nasbot.search(data, budget=1, seconds_per_trial=1.5, **QUICK)
+    nasbot.search(data, budget=2, on_start=lambda prepared: plans.append(prepared.plan), **QUICK)
+    assert plans[0].seconds_per_trial == 1.5
+
+
+def test_a_recipe_with_its_own_length_needs_no_calibration(wine, monkeypatch):
+    monkeypatch.setattr(searching, "calibrated", lambda *a, **k: pytest.fail("the recipe says it"))
+    study = nasbot.search(*wine, budget="1s", name=None, **QUICK)
+    assert study.recipe == SHORT
+    assert {trial.outcome.details["steps"] for trial in study.history.completed} <= set(range(31))
+
+
+# -- the plan ----------------------------------------------------------------------------------------------------------
+
+
+def test_pool_then_search_then_finals(wine):
+    study = nasbot.search(*wine, budget=8, name=None, pool=SMALL, tune=None, **QUICK)
+    chosen = [trial.origin.searcher for trial in study.history]
+    assert chosen == [POOL] * 3 + ["NASBOT"] * 3 + [FINAL] * 2
+    finals = study.history[6:]
+    ranked = sorted(study.history[:6], key=lambda trial: trial.value)
+    assert [final.candidate for final in finals] == [trial.candidate for trial in ranked[:2]]
+    assert [final.origin.of_trial for final in finals] == [trial.number for trial in ranked[:2]]
+    assert finals[0].value != ranked[0].value, "another seed"
+
+
+@pytest.mark.parametrize("load", [load_diabetes, load_digits])
+@pytest.mark.parametrize("seconds", [3, 6])
+def test_a_time_budget_is_kept(load, seconds, elsewhere):
+    X, y = load(return_X_y=True)
+    nasbot.search(X, y, budget=8, name=None, **QUICK)  # loads what the first decision needs
+    begun = time.monotonic()
+    study = nasbot.search(X, y, budget=f"{seconds}s", name=None)
+    took = time.monotonic() - begun
+    assert took <= 1.05 * seconds + 2 + LOADED, "the budget is passed"
+    assert study.model().predict(X[:5]).shape == (5,)
+    assert {trial.origin.searcher for trial in study.history} >= {POOL, FINAL}
+
+
+LOADED = 2.0  # more seconds where others use the machine's cores
+
+
+def test_what_is_cut_short_counts(wine, monkeypatch):
+    """Trials that no time was left for are not given the same time again for finals."""
+    X, y = wine
+    begun = time.monotonic()
+    study = nasbot.search(X, y, budget="2s", name=None, executor=Stuck())
+    assert time.monotonic() - begun < 3.9 + LOADED
+    assert not study.history.finished
+
+
+class Stuck(SerialExecutor):
+    """An executor whose trainings never end."""
+
+    def wait(self, timeout=None):
+        if self._job is None:
+            return super().wait(timeout)
+        time.sleep(0.5 if timeout is None else timeout)
+        return []
+
+
+def test_objects_are_taken_as_they_are(wine):
+    space = SearchSpace("mlp-class", input_shape=(13,), n_outputs=3, max_layers=8)
+    searcher = RandomSearch(space=space, params={"dropout": Float(0.0, 0.3)}, pool=SMALL[:1])
+    executor = LocalExecutor(1)
+    study = nasbot.search(
+        *wine,
+        budget=nasbot.Budget(trials=2),
+        space=space,
+        searcher=searcher,
+        tune={"dropout": Float(0.0, 0.3)},
+        recipe=SHORT,
+        executor=executor,
+        name=None,
+    )
+    assert study.searcher is searcher
+    assert study.runs[-1].workers == 1
+    assert {tuple(trial.candidate.params) for trial in study.history} == {("dropout",)}
+
+
+def test_every_word_for_a_searcher(wine):
+    for word, name in {"random": "RAND", "evolution": "EA", "treebo": "TreeBO"}.items():
+        study = nasbot.search(*wine, budget=1, name=None, searcher=word, **QUICK)
+        assert study.searcher.name == name
+
+
+def test_the_papers_pool(wine):
+    plain, paper = (
+        nasbot.search(*wine, budget=1, name=None, pool=pool, **QUICK).searcher.initial_pool()
+        for pool in ("default", "paper")
+    )
+    assert not set(plain) & set(paper)
+
+
+# -- forks -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_fork_begins_with_the_completed_trials_and_their_weights(wine, elsewhere):
+    old = nasbot.search(*wine, budget=3, name="old", searcher="random", **QUICK)
+    forked = nasbot.search(*wine, budget=4, name="old", searcher="evolution", fork="new", **QUICK)
+    assert [t.value for t in forked.history.completed[:3]] == [t.value for t in old.history.completed]
+    np.testing.assert_array_equal(forked.found(0).predict(wine[0]), old.found(0).predict(wine[0]))
+    assert forked.ensemble() is not None
+    names = {path.name for path in (files_of(elsewhere / "studies" / "new.sqlite") / WEIGHTS).iterdir()}
+    assert f"trial-{forked.best.number}.safetensors" in names
+    seen = []
+    nasbot.search(*wine, budget=5, name="old", searcher="evolution", fork="new", on_start=seen.append, **QUICK)
+    assert seen[0].is_resumed
+    with pytest.raises(StudyError, match=r"no study .* to fork"):
+        nasbot.search(*wine, budget=1, name="absent", fork="newer", **QUICK)
+
+
+# -- mistakes ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -135,6 +273,11 @@ def test_a_study_remembers_its_seconds_per_trial(wine):
         ({"searcher": "luck"}, "searcher"),
         ({"seconds_per_trial": 0.0}, "seconds_per_trial"),
         ({"name": "two words"}, "a name has"),
+        ({"max_failures": 0}, "max_failures"),
+        ({"tune": "luck"}, "tune"),
+        ({"pool": "large"}, "pool: expected default or paper"),
+        ({"executor": "cloud"}, "executor: expected one of"),
+        ({"executor": SerialExecutor(), "workers": 2}, "has its own"),
     ],
 )
 def test_options_that_cannot_be_meant(wine, options, message):
@@ -145,6 +288,12 @@ def test_options_that_cannot_be_meant(wine, options, message):
 def test_a_dataset_needs_no_options_for_data(wine):
     with pytest.raises(OptionError, match="prepared already"):
         nasbot.search(dataset_of(*wine), task="classification")
+
+
+def test_every_option_is_explained():
+    explained = nasbot.search.__doc__
+    for name in inspect.signature(nasbot.search).parameters:
+        assert f"        {name.removeprefix('data_options') and name}" in explained.replace("**", "")
 
 
 def test_another_studys_file_is_not_taken(wine):

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from nasbot.automl.taking import file_name
 
 import nasbot
 from nasbot import Architecture, Layer, RandomSearch, SearchSpace, Study
 from nasbot.architecture.blocks import chain
 from nasbot.automl import FoundStudy, search
-from nasbot.automl.taking import file_name
 from tests.exporting.test_export import imports_of, loaded
 
 SMALL = [chain("mlp-reg", [Layer("relu", 16)]), chain("mlp-reg", [Layer("tanh", 8), Layer("elu", 8)])]

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -107,11 +108,19 @@ def test_the_same_random_state_gives_the_same_network(friedman):
         regressor(random_state=state, steps=5).fit(X, y)
 
 
-def test_the_best_network_may_be_trained_once_more(friedman):
+def test_params_and_the_pool_are_chosen_as_in_a_search(friedman):
     X, y = friedman
-    fitted = regressor(retrain=True, random_state=1).fit(X, y)
-    assert fitted.score(X, y) > 0.3
-    assert fitted.architecture_ == SMALL_REGRESSION
+    fitted = regressor(tune=None, pool=[chain("mlp-reg", [Layer("elu", 8)])], start_from=(), steps=5).fit(X, y)
+    assert fitted.architecture_ == chain("mlp-reg", [Layer("elu", 8)])
+    for options, message in (({"tune": "speed"}, "tune: expected"), ({"pool": "large"}, "pool: expected")):
+        with pytest.raises(NasbotError, match=message):
+            regressor(**options).fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [NASBOTRegressor, NASBOTClassifier])
+def test_every_parameter_is_explained(estimator):
+    explained = set(re.findall(r"^    (\w+) : ", estimator.__doc__, flags=re.MULTILINE))
+    assert set(estimator().get_params()) <= explained
 
 
 def test_a_pytorch_model_may_be_the_first_network(friedman):

@@ -1,12 +1,8 @@
 """Other settings, a new study, and as much of the old one as still holds."""
 
-import numpy as np
 import pytest
 
 from nasbot.architecture.space import SearchSpace
-from nasbot.automl import plan_search
-from nasbot.automl.found import WEIGHTS, files_of
-from nasbot.data.dataset import dataset_of
 from nasbot.errors import FileError, StudyError
 from nasbot.study import Study, StudyView
 from nasbot.trial import Provenance
@@ -89,24 +85,3 @@ def test_a_running_study_can_be_forked(old, tmp_path):
         driver.ask()
         with Study.open(old, Sensitive(), seed=5, context={"data": "mine"}, fork=tmp_path / "new.sqlite") as study:
             assert len(study.history.completed) == len(driver.history.completed)
-
-
-def test_a_search_on_data_is_forked_with_its_weights(tmp_path):
-    """``nasbot run --fork``: another searcher, the completed trials and what is kept of their weights."""
-    x = np.sin(np.arange(240.0)).reshape(60, 4)
-    data = dataset_of(x, x.sum(axis=1), task="regression")
-    old, new = tmp_path / "old.sqlite", tmp_path / "new.sqlite"
-    options = {"workers": 1, "name": old, "seconds": 0.5}
-    plan_search(data, budget="2 trials", searcher="random", **options).run()
-    with pytest.raises(StudyError, match="fork it"):
-        plan_search(data, budget="2 trials", searcher="evolution", **options)
-    forked = plan_search(data, budget="2 trials", searcher="evolution", fork=new, **options)
-    assert not forked.is_resumed
-    study = forked.run()
-    with StudyView.read(old) as view:
-        assert [t.value for t in study.history.completed] == [t.value for t in view.history.completed]
-    best = f"trial-{study.history.best.number}.safetensors"
-    assert best in {path.name for path in (files_of(new) / WEIGHTS).iterdir()}
-    assert plan_search(data, budget="3 trials", searcher="evolution", fork=new, **options).is_resumed
-    with pytest.raises(StudyError, match="to fork"):
-        plan_search(data, fork=new, **(options | {"name": tmp_path / "absent.sqlite"}))

@@ -153,7 +153,7 @@ def test_only_what_may_still_be_the_best_is_kept(tmp_path):
         (tmp_path / name).write_bytes(b"")
     # Values are stored to be maximised: 2 is the best, 3 runs, 5 is not known here yet.
     keep_best(tmp_path, finished(-0.5, -0.4, -0.2, None, -0.3), n=1)
-    kept = {"trial-2.safetensors", "trial-3.safetensors", "trial-5.safetensors"}
+    kept = {f"trial-{n}.safetensors" for n in (0, 2, 3, 5)}  # the first is the baseline
     assert set(names_in(tmp_path)) == kept | {"notes.txt", "trial-x.safetensors", ".trial-3.safetensors.78"}
     keep_best(tmp_path / "nowhere", finished())
 
@@ -253,7 +253,7 @@ def test_the_best_n_are_kept(tmp_path):
         (tmp_path / f"trial-{n}.safetensors").write_bytes(b"")
         (tmp_path / f"trial-{n}.predictions.npy").write_bytes(b"")
     keep_best(tmp_path, finished(-0.5, -0.4, -0.2, -0.3), n=2)
-    kept = ["trial-2.predictions.npy", "trial-2.safetensors", "trial-3.predictions.npy", "trial-3.safetensors"]
+    kept = [f"trial-{n}.{form}" for n in (0, 2, 3) for form in ("predictions.npy", "safetensors")]  # 0: the baseline
     assert names_in(tmp_path) == kept
 
 

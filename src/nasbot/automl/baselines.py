@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nasbot.architecture import Architecture, Layer, SearchSpace, chain, initial_pool
+from nasbot.architecture import Architecture, Layer, chain, initial_pool
 from nasbot.candidate import Candidate
 from nasbot.domain import Domain
 from nasbot.errors import OptionError
@@ -38,13 +38,8 @@ PLAIN_CNNS: Sequence[tuple[str, tuple[int, ...]]] = (
 
 def plain_pool(domain: Domain, *, n_rows: int, first: Sequence[Architecture] = ()) -> tuple[Candidate, ...]:
     """The given networks, then the plain ones, each made narrower until it lies in the space; no two alike."""
-    space = domain.networks
-    found: dict[str, Candidate] = {}
-    for i, arch in enumerate(first):
-        if broken := space.violations(arch):
-            raise OptionError(f"start_from: network {i} does not fit the search: {broken[0]}")
-        found.setdefault(arch.fingerprint, domain.candidate(arch))
-    for arch, preparation in _plain(space, n_rows):
+    space, found = domain.networks, _fitting(domain, first)
+    for arch, preparation in _plain_networks(space.vocabulary.name, n_rows):
         fitting = next((narrow for narrow in narrower(arch, space.min_units) if narrow in space), None)
         if fitting is not None:
             params = domain.default()
@@ -57,12 +52,12 @@ def plain_pool(domain: Domain, *, n_rows: int, first: Sequence[Architecture] = (
 
 def paper_pool(domain: Domain, *, first: Sequence[Architecture] = ()) -> tuple[Candidate, ...]:
     """The given networks, then the paper's ten, each made narrower until it lies in the space."""
-    space = domain.networks
-    found = {arch.fingerprint: domain.candidate(arch) for arch in first}
+    space, found = domain.networks, _fitting(domain, first)
     for arch in initial_pool(space.kind):
         fitting = next((narrow for narrow in narrower(arch, space.min_units) if narrow in space), None)
         if fitting is not None:
-            found.setdefault(fitting.fingerprint, domain.candidate(fitting))
+            candidate = domain.candidate(fitting)
+            found.setdefault(candidate.fingerprint, candidate)
     return _some(found)
 
 
@@ -86,8 +81,14 @@ def narrower(arch: Architecture, least: int) -> tuple[Architecture, ...]:
     )
 
 
-def _plain(space: SearchSpace, n_rows: int) -> list[tuple[Architecture, str]]:
-    return _plain_networks(space.vocabulary.name, n_rows)
+def _fitting(domain: Domain, first: Sequence[Architecture]) -> dict[str, Candidate]:
+    found: dict[str, Candidate] = {}
+    for i, arch in enumerate(first):
+        if broken := domain.networks.violations(arch):
+            raise OptionError(f"start_from: network {i} does not fit the search: {broken[0]}")
+        candidate = domain.candidate(arch)
+        found.setdefault(candidate.fingerprint, candidate)
+    return found
 
 
 def _plain_networks(kind: str, n_rows: int) -> list[tuple[Architecture, str]]:

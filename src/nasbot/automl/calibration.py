@@ -57,8 +57,10 @@ def calibrated(
 
     begun = time.monotonic()
     with computing_threads(1):  # as a worker has
-        loss_after(WARM_UP_STEPS)
-        per_step = min(_seconds(lambda: loss_after(TIMED_STEPS)) for _ in range(TIMINGS)) / TIMED_STEPS
+        per_step = _seconds(lambda: loss_after(WARM_UP_STEPS)) / WARM_UP_STEPS
+        if per_step * TIMED_STEPS * TIMINGS < seconds:  # else there is no time for timings, either
+            # The quickest of a few: what else the machine was doing meanwhile must not shorten a whole search.
+            per_step = min(_seconds(lambda: loss_after(TIMED_STEPS)) for _ in range(TIMINGS)) / TIMED_STEPS
         longest = min(max(seconds / per_step, least_steps), most_steps)
         lengths = [round(longest / FACTOR**i) for i in ((2, 1, 0) if tries_full else (2, 1))]
         if lengths[0] < least_steps:  # there is no room to choose in

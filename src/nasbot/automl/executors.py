@@ -12,6 +12,8 @@ from nasbot.execution import Executor, Limits, LocalExecutor, RayExecutor, Seria
 HARD_FACTOR, HARD_EXTRA = 3.0, 120.0
 KINDS = ("auto", "here", "local", "ray")
 MAX_WORKERS = 256
+# A process that has loaded PyTorch is there after a few seconds; shorter budgets are spent here.
+WORTH_PROCESSES = 15.0
 
 
 def executor_of(
@@ -26,7 +28,8 @@ def executor_of(
     """The executor itself, or the one that this word stands for, for trainings that take about ``seconds``.
 
     "local" trains each network in a process of its own, "ray" on the cluster at ``address``, "here" in this process;
-    "auto" is local, but for one worker without a memory limit, which works here. Without a number of workers a cluster
+    "auto" is local, but for one worker without a memory limit, which works here (``search`` also has very short
+    budgets spent here). Without a number of workers a cluster
     is used as far as it has room.
     """
     if not isinstance(given, str):
@@ -56,6 +59,11 @@ def check_place(
         raise OptionError("memory_per_trial: networks that are trained here have none; expected executor local")
     Limits(memory=memory_per_trial)
     RayExecutor(cpus_per_trial=cpus_per_trial)  # which checks it
+
+
+def is_too_short_for_processes(seconds: float | None) -> bool:
+    """Whether a time budget would be over before a process of its own has trained anything."""
+    return seconds is not None and seconds < WORTH_PROCESSES
 
 
 def default_workers() -> int:

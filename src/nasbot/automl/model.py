@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
     from nasbot.exporting.model_file import Model
 
-MAX_COST = 10.0  # times the parameters of the single best network, that all members together may have
-
 
 @dataclass(frozen=True)
 class FoundModel:
@@ -53,7 +51,7 @@ class FoundModel:
             if member.preprocessing.is_classification:
                 answer = np.exp(out)
             else:
-                answer = np.asarray(member.preprocessing.restored(out), dtype=np.float64).reshape(len(out), -1)
+                answer = np.asarray(member.preprocessing.restored(out), dtype=np.float64).reshape(out.shape)
             total = weight * answer if total is None else total + weight * answer
         assert total is not None
         return total

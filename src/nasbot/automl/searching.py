@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from nasbot._typing import Json
 from nasbot.architecture import Architecture, SearchSpace
 from nasbot.automl.baselines import paper_pool, plain_pool
 from nasbot.automl.calibration import calibrated
-from nasbot.automl.executors import check_place, checked_workers, executor_of
+from nasbot.automl.executors import check_place, checked_workers, executor_of, is_too_short_for_processes
 from nasbot.automl.files import DATA, WEIGHTS, Temporary, files_of
 from nasbot.automl.finals import finals_of
 from nasbot.automl.found import FoundStudy
@@ -34,22 +35,25 @@ from nasbot.automl.tuning import params_of
 from nasbot.candidate import Candidate
 from nasbot.domain import Domain, Param
 from nasbot.errors import OptionError, StudyError
-from nasbot.execution import Executor
+from nasbot.execution import Executor, SerialExecutor
 from nasbot.storage import MemoryStorage, Storage, is_begun, open_storage
 from nasbot.storage.paths import study_path
 from nasbot.study import Budget, Study, StudyView
 from nasbot.study.loop import OnChange
-from nasbot.trial import FINAL, Direction, History, Trial, TrialState
+from nasbot.trial import FINAL, Direction, History, Scored, Trial, TrialState
 
 if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
     from nasbot.searchers.base import Searcher
+    from nasbot.training.objective import Live, TrainingObjective
     from nasbot.training.recipes import Recipe
 
 AUTOMATIC = "…"  # a name made from the data
 FAILURES_IN_A_ROW = 3
 SEARCHERS = ("nasbot", "random", "evolution", "treebo")
 POOLS = ("default", "paper")
+SHORTEST = 0.1  # seconds of a training that the end of the budget cuts short
+LEAST_SHARE = 0.3  # of a time budget, for searching, however long reading and preparing the data took
 
 
 @dataclass(frozen=True)
@@ -126,8 +130,13 @@ def search(
     Raises:
         OptionError, DataError, StudyError: what is wrong with the call, the data, or the study that is there.
     """
+    begun = time.monotonic()
     data = _dataset(X, y, {"seed": seed, **data_options})
-    total, n_workers = Budget.of(budget), checked_workers(workers)
+    total = Budget.of(budget)
+    if executor == "auto" and is_too_short_for_processes(total.seconds) and memory_per_trial is None:
+        executor, workers = "here", 1 if workers is None else workers
+    n_workers = checked_workers(workers) if isinstance(executor, str) else executor.slots
+    n_workers = 1 if executor == "here" else n_workers
     checked_seed(seed)
     _check_numbers(seconds_per_trial, max_failures)
     if isinstance(executor, str):
@@ -148,9 +157,11 @@ def search(
     )
     domain = Domain(where, params_of(tune, data))
     finder = _searcher(searcher, domain, pool, start_from, len(data.train), stored)
-    n_steps, spent = _length(total, n_workers, finder, data, chosen, begun_with, seed)
+    n_steps = _length(total, n_workers, data, chosen, begun_with, seed)
+    spent = 0.0 if stored is not None else time.monotonic() - begun  # a study's own clock begins with its first trial
     plan = planned(_without(total, spent), n_workers, n_steps=n_steps, stored=begun_with, seconds=seconds_per_trial)
-    trained = chosen if plan.n_steps is None else chosen.changed(n_steps=plan.n_steps)
+    has_length = plan.n_steps is None or chosen.settings(data.input_shape).n_steps is not None
+    trained = chosen if has_length else chosen.changed(n_steps=plan.n_steps)
     context: dict[str, Json] = {
         "data": data.fingerprint,
         "data_name": data.name,
@@ -216,15 +227,21 @@ def _drive(
     weights = files / WEIGHTS
     objective = TrainingObjective(files / DATA, recipe, weights=weights, seconds=plan.seconds_per_trial)
 
+    driven = study.elapsed()  # with what the study's clock forgets: trials that were cut short
+
     def tell(trial: Trial) -> None:
+        nonlocal driven
+        driven = max(driven, study.elapsed())
         if trial.state is TrialState.COMPLETED:
             keep_best(weights, study.history)
         if on_change is not None:
             on_change(trial)
 
-    def run(budget: Budget, *, proposes: bool, overtime: float | None) -> None:
+    def run(budget: Budget, *, until: float | None, proposes: bool) -> None:
+        overtime = None if until is None else max(0.0, until - (budget.seconds or 0.0))
+        ends_itself = until is None or not isinstance(executor, SerialExecutor)
         study.optimise(
-            objective,
+            objective if ends_itself else _InTime(objective, study, until or 0.0),
             budget,
             executor=executor,
             max_consecutive_failures=max_failures,
@@ -233,30 +250,44 @@ def _drive(
             proposes=proposes,
         )
 
-    seconds = plan.end.seconds
-    left_after_search = None if seconds is None else max(0.0, seconds - (plan.search.seconds or 0.0))
     try:
-        run(plan.search, proposes=True, overtime=left_after_search)
+        end = plan.end
+        run(plan.search, until=end.seconds, proposes=True)
+        if end.seconds is not None:
+            end = Budget(end.trials, study.elapsed() + max(1e-3, end.seconds - driven))
         if not study.was_stopped:
-            study.enqueue(finals_of(study.history, _n_finals(study, plan)), searcher=FINAL)
-            run(plan.end, proposes=False, overtime=0.0 if seconds is not None else None)
+            study.enqueue(finals_of(study.history, _n_finals(study, plan, end)), searcher=FINAL)
+            run(end, until=end.seconds, proposes=False)
             study.drop_waiting(FINAL)
     finally:
         executor.close()
 
 
-def _n_finals(study: Study, plan: Plan) -> int:
+@dataclass(frozen=True)
+class _InTime:
+    """The objective in this process, where nobody else could end a training when the budget is spent."""
+
+    objective: TrainingObjective
+    study: Study
+    until: float  # on the study's clock
+
+    def __call__(self, arch: Architecture, trial: Live) -> Scored:
+        longest = min(self.objective.seconds or math.inf, max(SHORTEST, self.until - self.study.elapsed()))
+        return replace(self.objective, seconds=longest)(arch, trial=trial)
+
+
+def _n_finals(study: Study, plan: Plan, end: Budget) -> int:
     """How many trainings fit into what is left; for a budget in trials, what was set apart."""
     history = study.history
     if any(trial.origin.searcher == FINAL for trial in history.pending):
         return 0  # they wait already: the run before this one was interrupted
-    if plan.end.seconds is None:
+    if end.seconds is None:
         spent = sum(trial.state not in (TrialState.WAITING, TrialState.CANCELLED) for trial in history)
         return max(0, (plan.budget.trials or 0) - spent)
     took = [trial.seconds for trial in history.ranked[: 2 * plan.workers] if trial.seconds]
     if not took:
         return 0
-    return math.ceil((plan.end.seconds - study.elapsed()) * plan.workers / (sum(took) / len(took)))
+    return math.ceil((end.seconds - study.elapsed()) * plan.workers / (sum(took) / len(took)))
 
 
 def _study(
@@ -356,19 +387,13 @@ def _pool(
 
 
 def _length(
-    budget: Budget,
-    workers: int,
-    searcher: Searcher,
-    data: Dataset,
-    recipe: Recipe,
-    stored: Mapping[str, Json] | None,
-    seed: int,
-) -> tuple[int | None, float]:
-    """The steps of a full training and the seconds that finding out took; as the recipe says where it says it."""
+    budget: Budget, workers: int, data: Dataset, recipe: Recipe, stored: Mapping[str, Json] | None, seed: int
+) -> int | None:
+    """The steps of a full training; None where the recipe or the study says it, or the budget is in trials."""
     settings = recipe.settings(data.input_shape)
     full = full_training_seconds(budget, workers)
     if stored is not None or full is None or settings.n_steps is not None:
-        return None, 0.0
+        return None
     batch = settings.batch_size_for(len(data.train))
     longest = most_steps(len(data.train), batch)
     arch = fitting_baseline(data.kind, len(data.train))
@@ -382,13 +407,14 @@ def _length(
         tries_full=(budget.seconds or 0.0) >= SECONDS_FOR_CARE,
         seed=seed,
     )
-    return found.n_steps, found.seconds
+    return found.n_steps
 
 
 def _without(budget: Budget, spent: float) -> Budget:
+    """What is left of a time budget when the search begins, though never so little that nothing can be searched."""
     if budget.seconds is None or spent == 0.0:
         return budget
-    return Budget(budget.trials, max(0.3 * budget.seconds, budget.seconds - spent))
+    return Budget(budget.trials, max(LEAST_SHARE * budget.seconds, budget.seconds - spent))
 
 
 # -- a study that is there ---------------------------------------------------------------------------------------------

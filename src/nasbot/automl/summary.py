@@ -53,7 +53,7 @@ def record_of(study: FoundStudy) -> dict[str, Json]:
         "best_trial": None if best is None else best.number,
         "recommended_trial": None if again is None else again.number,
         "params": None if best is None else dict(best.candidate.params),
-        "trials": len(history.finished),
+        "trials": len(history.completed) + len(history.failed),
         "completed": len(history.completed),
         "failed": dict(causes),
         "seconds": study.driven_seconds,

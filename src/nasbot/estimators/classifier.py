@@ -19,8 +19,27 @@ class NASBOTClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc] 
 
     X is a table, or images of shape (n, height, width) or (n, height, width, channels): then the network is a CNN.
 
-    Parameters are those of ``NASBOTRegressor``. Attributes too; ``loss_`` is the mean negative log-likelihood, and
-    ``classes_`` are the classes in the order of the columns of ``predict_proba``.
+    Parameters
+    ----------
+    budget : trials, or time ("10m", "1h30m"), that the search may spend, the pool and the finals among it.
+    study : name or file to keep the search under, so that ``fit`` on the same data goes on with it; None keeps nothing.
+    workers : how many networks are trained at a time, each in a process of its own where there are several.
+    searcher : "nasbot", "random", "evolution" or "treebo".
+    recipe : how networks are trained, "fast" or "paper".
+    steps : how many steps each training takes; None leaves it to the recipe.
+    seconds_per_trial : how long a training may take; None follows from the budget.
+    start_from : networks to evaluate first: Architectures, or PyTorch models.
+    validation_fraction : the share of rows that networks are compared by; the others they learn from.
+    ensemble : whether the best networks of the search are averaged; otherwise the best one answers alone.
+    tune : params that are searched with the networks: "auto", names, ``{"learning_rate": Float(...)}``, or None.
+    pool : the networks to begin with: "default" (strong plain ones), "paper", or a list of networks.
+    random_state : a whole number makes everything repeatable.
+
+    Attributes
+    ----------
+    architecture_ : the best network as a layer graph. network_ : the same as a trained ``torch.nn.Module``.
+    classes_ : the classes in the order of the columns of ``predict_proba``.
+    loss_ : mean negative log-likelihood on the validation rows. losses_ : those of all trials. n_trials_ : how many.
     """
 
     _task: ClassVar[str] = "classification"

@@ -17,7 +17,7 @@ class NASBOTRegressor(RegressorMixin, SearchEstimator):  # type: ignore[misc]  #
 
     Parameters
     ----------
-    budget : trials, or time ("10m", "1h30m"), that the search may spend. The first ten trials or so are a fixed pool.
+    budget : trials, or time ("10m", "1h30m"), that the search may spend, the pool and the finals among it.
     study : name or file to keep the search under, so that ``fit`` on the same data goes on with it; None keeps nothing.
     workers : how many networks are trained at a time, each in a process of its own where there are several.
     searcher : "nasbot", "random", "evolution" or "treebo".
@@ -26,7 +26,9 @@ class NASBOTRegressor(RegressorMixin, SearchEstimator):  # type: ignore[misc]  #
     seconds_per_trial : how long a training may take; None follows from the budget.
     start_from : networks to evaluate first: Architectures, or PyTorch models.
     validation_fraction : the share of rows that networks are compared by; the others they learn from.
-    retrain : whether the recommended network is trained anew, without the limit on time, when the search is over.
+    ensemble : whether the best networks of the search are averaged; otherwise the best one answers alone.
+    tune : params that are searched with the networks: "auto", names, ``{"learning_rate": Float(...)}``, or None.
+    pool : the networks to begin with: "default" (strong plain ones), "paper", or a list of networks.
     random_state : a whole number makes everything repeatable.
 
     Attributes

@@ -419,7 +419,7 @@ def losses(network: Network, X: Tensor, y: Tensor) -> tuple[float, float | None]
 def people_predictions(network: Network, data: Dataset, part: Part) -> np.ndarray:
     """float32 (n, outputs): numbers in people's units, or log-probabilities of the classes."""
     out = predictions(network, _tensor(part.X)).numpy() if len(part) else np.zeros((0, data.n_outputs))
-    restored = out if data.is_classification else data.preprocessing.restored(out).reshape(len(part), -1)
+    restored = out if data.is_classification else data.preprocessing.restored(out).reshape(out.shape)
     return np.asarray(restored, dtype=np.float32)
 
 

@@ -1,0 +1,55 @@
+"""How long to train, from short trainings of the baseline on real little data."""
+
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from nasbot.architecture import Layer, chain
+from nasbot.automl.calibration import Calibration, calibrated
+from nasbot.data.dataset import dataset_of
+from nasbot.training import loop
+from nasbot.training.recipes import FAST
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(160, 4))
+SMOOTH = dataset_of(X, np.sin(3 * X[:, 0]) + X[:, 1] * X[:, 2], task="regression")
+NOISE = dataset_of(X, RNG.normal(size=160), task="regression")
+ARCH = chain("mlp-reg", [Layer("relu", 32), Layer("relu", 32)])
+
+
+def found(data, **options):
+    return calibrated(ARCH, data, FAST, **{"seconds": 1e9, "most_steps": 900, "least_steps": 20, "seed": 0, **options})
+
+
+def test_data_that_go_on_teaching_are_trained_long_and_noise_is_not():
+    smooth, noise = found(SMOOTH), found(NOISE)
+    assert smooth.n_steps == 900
+    assert noise.n_steps == 100
+    assert [n for n, _ in noise.losses] == [100, 300]
+    assert noise.losses[1][1] > noise.losses[0][1]
+
+
+def test_it_takes_as_long_as_it_says_and_leaves_the_threads_as_they_were():
+    before, begun = torch.get_num_threads(), time.monotonic()
+    told = found(NOISE)
+    assert 0 < told.seconds <= time.monotonic() - begun
+    assert 0 < told.seconds_per_step < told.seconds
+    assert torch.get_num_threads() == before
+
+
+def test_little_time_is_for_short_trainings_and_few_timings(monkeypatch):
+    trained, original = [], loop.train
+
+    def counted(*arguments, **options):
+        trained.append(arguments[2].vectors.n_steps)
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(loop, "train", counted)
+    assert found(SMOOTH, seconds=1e-6) == Calibration(20, pytest.approx(0.0, abs=1.0), (), pytest.approx(0, abs=60))
+    assert trained == [20], "there is no time for more"
+
+
+def test_the_length_is_a_round_number():
+    assert found(SMOOTH, most_steps=887).n_steps == 890

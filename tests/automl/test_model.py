@@ -1,0 +1,172 @@
+"""What a person takes away: ensembles that are the average of their members, and what each is worth."""
+
+import numpy as np
+import pytest
+
+import nasbot
+from nasbot import Layer
+from nasbot.architecture import chain
+from nasbot.automl.files import DATA, WEIGHTS
+from nasbot.automl.model import FoundModel, Members, Results, baseline_trial, file_name, member_of
+from nasbot.automl.summary import record_of
+from nasbot.candidate import Candidate
+from nasbot.errors import FileError, OptionError, StudyError
+from nasbot.training.recipes import FAST
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(10, 3, (200, 4))
+DIFFERENT = [
+    Candidate(chain("mlp-reg", [Layer("relu", 12)]), {"preparation": how}) for how in ("standard", "robust", "quantile")
+]
+SHORT = FAST.changed(n_steps=40)
+
+
+def searched(y, task, **options):
+    kind = {"regression": "mlp-reg", "classification": "mlp-class"}[task]
+    pool = [chain(kind, [Layer(label, 12)]) for label in ("relu", "tanh", "elu")]
+    given = {"budget": 3, "workers": 1, "name": None, "recipe": SHORT, "pool": pool, "tune": None, "task": task}
+    return nasbot.search(X, y, **given | options)
+
+
+@pytest.fixture(scope="module")
+def numbers():
+    with searched(X[:, 0] * 2 + X[:, 1] * X[:, 2] / 5, "regression", tune="preparation", pool=DIFFERENT) as study:
+        yield study
+
+
+@pytest.fixture(scope="module")
+def two_targets():
+    with searched(np.stack([X[:, 0], -1000 * X[:, 1]], axis=1), "regression") as study:
+        yield study
+
+
+@pytest.fixture(scope="module")
+def classes():
+    y = np.array(["low", "high", "odd"])[np.digitize(X[:, 0] + X[:, 1], [18, 22])]
+    with searched(y, "classification") as study:
+        yield study
+
+
+def test_an_ensemble_of_numbers_is_the_weighted_mean_of_its_members(numbers):
+    model = numbers.model()
+    assert model.is_ensemble
+    by_hand = sum(
+        weight * numbers.found(number).predict(X) for weight, number in zip(model.weights, model.trials, strict=True)
+    )
+    np.testing.assert_allclose(model.predict(X), by_hand, rtol=1e-4, atol=1e-4)
+    assert sum(model.weights) == pytest.approx(1)
+    assert model.classes == ()
+    with pytest.raises(OptionError, match="predict_proba: this model predicts numbers"):
+        model.predict_proba(X)
+
+
+def test_members_have_their_own_preparation_of_inputs(numbers):
+    kinds = {trial.candidate.params["preparation"] for trial in numbers.history.completed}
+    assert len(kinds) > 1
+    for trial in numbers.history.completed:
+        member = FoundModel((member_of(numbers, trial),), (1.0,), (trial.number,))
+        np.testing.assert_allclose(member.predict(X), numbers.found(trial).predict(X), rtol=1e-4, atol=1e-4)
+
+
+def test_several_numbers(two_targets):
+    model = two_targets.model()
+    assert model.predict(X).shape == (len(X), 2)
+    assert model.predict(X[:0]).shape == (0, 2)
+
+
+def test_an_ensemble_of_classifiers_averages_probabilities(classes):
+    model = classes.model()
+    assert sorted(model.classes) == ["high", "low", "odd"]
+    by_hand = sum(
+        weight * FoundModel((member,), (1.0,), (0,)).predict_proba(X)
+        for weight, member in zip(model.weights, model.members, strict=True)
+    )
+    probabilities = model.predict_proba(X)
+    np.testing.assert_allclose(probabilities, by_hand, rtol=1e-9)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
+    assert (np.asarray(model.classes)[probabilities.argmax(axis=1)] == model.predict(X)).all()
+
+
+@pytest.mark.parametrize("name", ["numbers", "two_targets", "classes"])
+def test_results_are_what_the_models_score(name, request):
+    study = request.getfixturevalue(name)
+    data, results = study.dataset, study.results()
+    raw_rows = {part: _raw(data, part) for part in ("valid", "test")}
+    for result, model in ((results.ensemble, study.model()), (results.single, study.model(single=True))):
+        assert result.validation == pytest.approx(_loss(model, *raw_rows["valid"], data), rel=1e-4)
+        assert result.test == pytest.approx(_loss(model, *raw_rows["test"], data), rel=1e-4)
+    assert results.ensemble.validation <= results.single.validation * (1 + 1e-6)
+    assert results.model == results.ensemble
+    assert results.baseline.metric == ("log-loss" if data.is_classification else "mse")
+
+
+def _raw(data, part):
+    """The rows of X of a part, found by what they are prepared to."""
+    rows = getattr(data, part)
+    prepared = data.preprocessing.X(X)
+    where = [int(np.flatnonzero((prepared == row).all(axis=1))[0]) for row in np.asarray(rows.X)]
+    return X[where], rows.y
+
+
+def _loss(model, rows, y, data):
+    answers = model.outputs(rows)
+    if data.is_classification:
+        return -np.log(answers[np.arange(len(y)), y]).mean()
+    truth = np.asarray(data.preprocessing.restored(y)).reshape(answers.shape)
+    return np.square(answers - truth).mean()
+
+
+def test_results_as_plain_data(numbers):
+    record = record_of(numbers)
+    assert set(record) >= {"baseline", "single", "ensemble", "model", "trials", "seconds"}
+    for part in ("baseline", "single", "ensemble", "model"):
+        assert set(record[part]) >= {"validation", "test", "metric", "test_standardised_mse", "test_r2"}
+    assert record["model"] == record["ensemble"]
+    assert Results(None, None, None).to_dict() == dict.fromkeys(("baseline", "single", "ensemble", "model"))
+
+
+def test_the_summary_shows_them_beside_each_other(numbers, classes):
+    for study, metric in ((numbers, "mse"), (classes, "log-loss")):
+        lines = study.summary().splitlines()
+        for name in ("baseline", "best network", "ensemble"):
+            assert any(line.startswith(f"  {name} ") and f"{metric}: validation" in line for line in lines), lines
+        assert any(line.startswith("ensemble of trials: ") for line in lines)
+
+
+def test_the_baseline_is_the_first_of_the_pool(numbers):
+    assert baseline_trial(numbers.history).number == 0
+    assert isinstance(numbers.ensemble(), Members)
+
+
+def test_where_predictions_are_gone_the_best_network_stands_alone(tmp_path):
+    with searched(X[:, 0], "regression", name=tmp_path / "a.sqlite") as study:
+        for path in (study.files / WEIGHTS).glob("*.npy"):
+            path.unlink()
+        assert study.ensemble() is None
+        assert study.model().trials == (study.best.number,)
+        assert study.results() == Results(None, None, None)
+        assert "best network: trial" in study.summary()
+        for path in (study.files / WEIGHTS).iterdir():
+            path.unlink()
+        with pytest.raises(FileError, match="no weights there"):
+            study.model()
+        assert (study.files / DATA).is_dir()
+
+
+def test_a_study_without_a_completed_trial_has_no_model(monkeypatch):
+    def diverges(*arguments, **options):
+        raise nasbot.DivergedError("the loss is nan after 3 steps")
+
+    monkeypatch.setattr("nasbot.training.loop.train", diverges)
+    study = searched(X[:, 0], "regression", budget=1)
+    with pytest.raises(StudyError, match="no trial is completed yet"):
+        study.model()
+    assert study.results() == Results(None, None, None)
+    assert "best: none yet" in study.summary()
+
+
+@pytest.mark.parametrize(
+    ("study", "name"), [("my-study.sqlite", "my_study"), ("3d.sqlite", "network_3d"), ("größe.sqlite", "gr__e")]
+)
+def test_names_that_python_can_import(study, name, tmp_path):
+    assert file_name(tmp_path / study) == name
