@@ -26,12 +26,12 @@ class NASBOTRegressor(RegressorMixin, SearchEstimator):  # type: ignore[misc]  #
     seconds_per_trial : how long a training may take; None follows from the budget.
     start_from : networks to evaluate first: Architectures, or PyTorch models.
     validation_fraction : the share of rows that networks are compared by; the others they learn from.
-    retrain : whether the recommended network is trained anew, without the limit on time, when the search is over.
+    ensemble : whether the best networks are averaged; False takes the best one alone.
     random_state : a whole number makes everything repeatable.
 
     Attributes
     ----------
-    architecture_ : the best network as a layer graph. network_ : the same as a trained ``torch.nn.Module``.
+    architecture_ : the best network as a layer graph. network_ : the model as a trained ``torch.nn.Module``.
     loss_ : its validation loss, of the standardised target. losses_ : those of all trials. n_trials_ : how many ended.
     """
 
@@ -51,7 +51,7 @@ class NASBOTRegressor(RegressorMixin, SearchEstimator):  # type: ignore[misc]  #
     def predict(self, X: Any) -> np.ndarray:
         """Numbers in the units of the target: (n,), or (n, outputs) where there are several."""
         outputs = self._outputs(X)
-        return np.asarray(self._model.preprocessing.restored(outputs))
+        return np.asarray(self._model.preprocessing.predicted(outputs))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
