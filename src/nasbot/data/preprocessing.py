@@ -113,7 +113,8 @@ class Table:
         from nasbot.data.tables import frame_of  # pandas, which trials do not need
 
         names = [column.name for column in self.columns]
-        frame = frame_of(raw, names=names)
+        unused = [column.name for column in self.columns if isinstance(column, DroppedColumn)]
+        frame = frame_of(raw, names=names, optional=unused)
         prepared = np.zeros((len(frame), *self.shape), dtype=np.float32)
         at = 0
         for i, column in enumerate(self.columns):
