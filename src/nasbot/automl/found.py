@@ -20,8 +20,9 @@ from nasbot.trial import Trial
 if TYPE_CHECKING:
     from torch import nn
 
-    from nasbot.automl.model import FoundModel, Members, Results
+    from nasbot.automl.model import Members, Results
     from nasbot.data.dataset import Dataset, Preprocessing
+    from nasbot.exporting.model_file import Model
     from nasbot.searchers.base import Searcher
     from nasbot.training.recipes import Recipe
 
@@ -85,7 +86,7 @@ class FoundTrial(Trial):
         from nasbot.training.fitting import outputs
 
         prepared = self._prepared.preprocessing
-        return prepared.restored(outputs(self.model(), prepared.X(X)))
+        return prepared.predicted(outputs(self.model(), prepared.X(X)))
 
     @property
     def _prepared(self) -> Dataset:
@@ -180,7 +181,7 @@ class FoundStudy(StudyView):
 
         return members_of(self)
 
-    def model(self, *, single: bool = False) -> FoundModel:
+    def model(self, *, single: bool = False) -> Model:
         """The recommended model, ready to predict: an ensemble of the best networks, or the best one alone."""
         from nasbot.automl.model import model_of
 
@@ -198,17 +199,24 @@ class FoundStudy(StudyView):
         times = (when for trial in self.history for when in (trial.started, trial.finished) if when is not None)
         return max(times, default=0.0)
 
-    def export(self, path: str | Path, *, to: str | None = None, overwrite: bool = False) -> tuple[Path, ...]:
-        """Write the best network for use elsewhere: as code, ONNX, safetensors or JSON; see ``nasbot.export``."""
-        from nasbot.exporting.export import export
+    def export(
+        self, path: str | Path, *, to: str | None = None, single: bool = False, overwrite: bool = False
+    ) -> tuple[Path, ...]:
+        """Write the recommended model for use elsewhere: as code, ONNX or safetensors; see ``nasbot.export``.
 
-        model = self.model(single=True)
-        trial, value = model.trials[0], model.members[0].details["loss"]
+        ``single`` is the best network alone; so is JSON, which holds one layer graph.
+        """
+        from nasbot.exporting.export import export, form_of
+
+        model = self.model(single=single or form_of(path, to) == "json")
+        members, n = len(model.networks), len(self.history.completed)
+        which = "The best" if members == 1 else f"The weighted mean of {members}"
+        trials, loss = str(model.details["trials"]).strip("[]"), model.details["loss"]
         title = (
-            f"The best of {len(self.history.completed)} networks that nasbot tried on {self.dataset.name}: "
-            f"trial {trial}, validation loss {value:.5g}."
+            f"{which} of {n} networks that nasbot tried on {self.dataset.name}: "
+            f"trial{'s' * (members > 1)} {trials}, validation loss {loss:.5g}."
         )
-        return export(model.members[0], path, to=to, title=title, overwrite=overwrite)
+        return export(model, path, to=to, title=title, overwrite=overwrite)
 
     def summary(self) -> str:
         """A few lines for people: the data, the trials, the best network and what was measured of it."""

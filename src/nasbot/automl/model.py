@@ -10,74 +10,20 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nasbot._typing import Json
 from nasbot.automl.ensemble import Selection, select
-from nasbot.automl.files import DATA, WEIGHTS
-from nasbot.errors import FileError, OptionError, StorageError, StudyError
+from nasbot.automl.files import WEIGHTS
+from nasbot.errors import FileError, StorageError, StudyError
 from nasbot.trial import POOL, History, Trial
 
 if TYPE_CHECKING:
     from nasbot.automl.found import FoundStudy
     from nasbot.data.dataset import Dataset
     from nasbot.exporting.model_file import Model
-
-
-@dataclass(frozen=True)
-class FoundModel:
-    """Networks with their weights and their preparation of inputs, whose answers are averaged."""
-
-    members: tuple[Model, ...]
-    weights: tuple[float, ...]
-    trials: tuple[int, ...]  # in which the members were trained
-    details: Mapping[str, Json] = field(default_factory=dict)
-
-    @property
-    def is_ensemble(self) -> bool:
-        """Whether there is more than one member."""
-        return len(self.members) > 1
-
-    def outputs(self, X: Any) -> np.ndarray:
-        """(n, outputs) for raw rows or images: numbers in people's units, or probabilities of the classes."""
-        from nasbot.training.predicting import exact_outputs
-
-        total: np.ndarray | None = None
-        for member, weight in zip(self.members, self.weights, strict=True):
-            assert member.preprocessing is not None
-            out = exact_outputs(member.network, member.preprocessing.X(X))
-            if member.preprocessing.is_classification:
-                answer = np.exp(out)
-            else:
-                answer = np.asarray(member.preprocessing.restored(out), dtype=np.float64).reshape(out.shape)
-            total = weight * answer if total is None else total + weight * answer
-        assert total is not None
-        return total
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Numbers in their own units, (n,) or (n, targets), or the most probable class of each row, by name."""
-        answers = self.outputs(X)
-        preprocessing = self.members[0].preprocessing
-        assert preprocessing is not None
-        if preprocessing.is_classification:
-            named: np.ndarray = np.asarray(preprocessing.classes)[answers.argmax(axis=1)]
-            return named
-        return answers[:, 0] if answers.shape[1] == 1 else answers
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """(n, classes), in the order of ``classes``; OptionError where numbers are predicted."""
-        if not self.classes:
-            raise OptionError("predict_proba: this model predicts numbers; expected one that predicts classes")
-        return self.outputs(X)
-
-    @property
-    def classes(self) -> tuple[Any, ...]:
-        """The classes in the order of ``predict_proba``; none for numbers."""
-        preprocessing = self.members[0].preprocessing
-        return () if preprocessing is None else preprocessing.classes
-
 
 # -- choosing ----------------------------------------------------------------------------------------------------------
 
@@ -115,27 +61,35 @@ def kept(study: FoundStudy, trial: Trial) -> tuple[np.ndarray, np.ndarray] | Non
         return None
 
 
-def model_of(study: FoundStudy, *, single: bool = False) -> FoundModel:
+def model_of(study: FoundStudy, *, single: bool = False) -> Model:
     """The recommended model of a study. StudyError while no trial is completed, FileError where weights are gone."""
+    from nasbot.exporting.model_file import averaged
+
     best = study.history.best
     if best is None:
         raise StudyError("no trial is completed yet, so there is no model to take away")
     chosen = None if single else members_of(study)
-    trials, weights = ((best.number,), (1.0,)) if chosen is None else (chosen.trials, chosen.weights)
-    members = tuple(member_of(study, study.history[number]) for number in trials)
-    return FoundModel(members, weights, trials, {"data": study.dataset.name, "trials": list(trials)})
+    if chosen is None or len(chosen.trials) == 1:
+        return member_of(study, best if chosen is None else study.history[chosen.trials[0]])
+    members = [member_of(study, study.history[number]) for number in chosen.trials]
+    details: dict[str, Json] = {
+        "data": study.dataset.name,
+        "trials": list(chosen.trials),
+        "loss": chosen.selection.loss,
+    }
+    return averaged(members, chosen.weights, details)
 
 
 def member_of(study: FoundStudy, trial: Trial) -> Model:
     """The network of a trial with its weights, and the preparation of its inputs."""
-    from nasbot.data.dataset import Dataset
     from nasbot.exporting.model_file import Model
     from nasbot.training.fitting import with_weights
     from nasbot.training.objective import PREPARATION
 
-    data = Dataset.load(study.files / DATA).prepared_as(str(trial.candidate.params.get(PREPARATION, "standard")))
+    data = study.dataset.prepared_as(str(trial.candidate.params.get(PREPARATION, "standard")))
     network = with_weights(trial.arch, data, study.files / WEIGHTS, trial.number)
-    return Model(network, data.preprocessing, {"trial": trial.number, "loss": trial.value})
+    details: dict[str, Json] = {"data": data.name, "trials": [trial.number], "loss": trial.value}
+    return Model(network, data.preprocessing, details)
 
 
 # -- what each is worth ------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from nasbot.cli.export import export
 from nasbot.cli.listing import list_studies
 from nasbot.cli.plot import plot
 from nasbot.cli.pool import pool
+from nasbot.cli.predict import predict
 from nasbot.cli.repair import repair
 from nasbot.cli.report import report
 from nasbot.cli.run import run
@@ -39,7 +40,7 @@ for command in (run, demo, distance, draw, check, pool, explain, what_if, plot):
     app.command()(command)
 app.command("list")(list_studies)
 app.command()(doctor)
-for about_a_study in (status, show, export, report, serve, pause, resume, stop, cancel, retry, repair):
+for about_a_study in (status, show, predict, export, report, serve, pause, resume, stop, cancel, retry, repair):
     app.command()(about_a_study)
 
 

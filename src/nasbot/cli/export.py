@@ -1,4 +1,4 @@
-"""``nasbot export``: the best network of a study, to use elsewhere."""
+"""``nasbot export``: the recommended model of a study, to use elsewhere."""
 
 from __future__ import annotations
 
@@ -21,23 +21,24 @@ def export(
         str | None,
         typer.Option(metavar="PATH", help="Where to; by default the study's name, here.", show_default=False),
     ] = None,
+    single: Annotated[bool, typer.Option("--single", help="The best network alone, instead of an ensemble.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write the best network of a study for use elsewhere.
+    """Write the recommended model of a study for use elsewhere: its best networks averaged, as one file.
 
     code: one Python file that needs only torch, and its weights. onnx: for onnxruntime and others. safetensors:
-    weights, graph and preprocessing, for nasbot.load_model. json: the layer graph alone, of any study. All but json are
-    checked: what was written must give the network's own outputs.
+    weights, graphs and preprocessing, for nasbot.load_model and nasbot predict. json: the best network's layer graph
+    alone, of any study. All but json are checked: what was written must give the model's own outputs.
     """
-    files = _exported(study, to, out, overwrite=overwrite)
+    files = _exported(study, to, out, single=single, overwrite=overwrite)
     if as_json:
         print_json({"form": to, "files": [str(path) for path in files]})
     else:
         print("\n".join(f"wrote {path}" for path in files))
 
 
-def _exported(study: str, to: str, out: str | None, *, overwrite: bool) -> tuple[Path, ...]:
+def _exported(study: str, to: str, out: str | None, *, single: bool, overwrite: bool) -> tuple[Path, ...]:
     from nasbot.automl import FoundStudy
     from nasbot.automl.model import file_name
     from nasbot.study import StudyView, study_path
@@ -51,4 +52,4 @@ def _exported(study: str, to: str, out: str | None, *, overwrite: bool) -> tuple
                 raise StudyError("no trial is completed yet, so there is no network to take away")
             return export_model(view.best.arch, path, to=to, overwrite=overwrite)
     with FoundStudy.open(study) as found:
-        return found.export(path, to=to, overwrite=overwrite)
+        return found.export(path, to=to, single=single, overwrite=overwrite)

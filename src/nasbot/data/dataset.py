@@ -89,7 +89,15 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of all content: equal for equal data, prepared and divided alike. The name does not count."""
+        """Of all content: equal for equal data, prepared and divided alike. The name does not count.
+
+        Neither do the limits of predictions: they follow from the rows, and older studies do not know them.
+        """
+        target = self.preprocessing.target
+        if isinstance(target, NumberTarget) and target.limits:
+            return replace(
+                self, preprocessing=replace(self.preprocessing, target=replace(target, limits=()))
+            ).fingerprint
         digest = hashlib.sha256(json.dumps(self._description(), sort_keys=True).encode())
         for part in (self.train, self.valid, self.test):
             for array in (part.X, part.y):

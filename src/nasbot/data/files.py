@@ -35,7 +35,8 @@ def read(path: Path, target: str | None) -> tuple[Any, Any, str]:
     kind = path.name.lower()
     name = path.name.split(".")[0] or path.name
     if kind.endswith(".npz"):
-        return *_npz(path, target or "y"), name
+        X, y = npz_arrays(path, ("X", target or "y"))
+        return X, y, name
     if kind.endswith(PARQUET):
         frame = _parquet(path)
     elif kind.endswith(TEXT):
@@ -61,7 +62,7 @@ def _csv(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        separator, columns = _header(path)
+        separator, columns = header_of(path)
         if separator != "\t":
             columns = [column.strip().strip('"') for column in columns]
         if len(columns) > MAX_COLUMNS:
@@ -88,7 +89,7 @@ def _csv(path: Path) -> pd.DataFrame:
     return frame
 
 
-def _header(path: Path) -> tuple[str, list[str]]:
+def header_of(path: Path) -> tuple[str, list[str]]:
     """The separator, by what the first line has most of, and the names in it."""
     import gzip
 
@@ -126,16 +127,18 @@ def _parquet(path: Path) -> pd.DataFrame:
         raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def _npz(path: Path, target: str) -> tuple[np.ndarray, np.ndarray]:
+def npz_arrays(path: Path, wanted: Sequence[str]) -> list[np.ndarray]:
+    """The arrays of these names; raises FileError or DataError."""
     try:
         if not zipfile.is_zipfile(path):
             raise DataError(f"{path}: not an NPZ file; np.savez(path, X=X, y=y) writes one")
         with np.load(path, allow_pickle=False) as arrays:
             names = list(arrays.files)
-            for wanted in ("X", target):
-                if wanted not in names:
-                    raise DataError(f"{path}: no array {wanted[:60]!r}; expected X and the target, got {listed(names)}")
-            X, y = arrays["X"], arrays[target]
+            for name in wanted:
+                if name not in names:
+                    expected = "X and the target" if len(wanted) > 1 else name
+                    raise DataError(f"{path}: no array {name[:60]!r}; expected {expected}, got {listed(names)}")
+            return [arrays[name] for name in wanted]
     except (ValueError, zipfile.BadZipFile, EOFError) as error:
         if isinstance(error, DataError):
             raise
@@ -144,7 +147,6 @@ def _npz(path: Path, target: str) -> tuple[np.ndarray, np.ndarray]:
         raise DataError(f"{path}: not an NPZ file: {str(error)[:120]}") from None
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
-    return X, y
 
 
 def read_images(folder: Path) -> tuple[np.ndarray, np.ndarray]:

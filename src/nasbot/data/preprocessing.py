@@ -21,6 +21,7 @@ from nasbot.data._reading import (
     number_of,
     numbers_in,
     scales_of,
+    shown,
     text_of,
     truth_of,
     whole_of,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 VERSION_WITH_PREPARATION = 2
+LIMITED = "limited number"  # the form of a target whose predictions have limits
 Class: TypeAlias = "str | bool | int | float"
 
 
@@ -111,7 +113,8 @@ class Table:
         from nasbot.data.tables import frame_of  # pandas, which trials do not need
 
         names = [column.name for column in self.columns]
-        frame = frame_of(raw, names=names)
+        unused = [column.name for column in self.columns if isinstance(column, DroppedColumn)]
+        frame = frame_of(raw, names=names, optional=unused)
         prepared = np.zeros((len(frame), *self.shape), dtype=np.float32)
         at = 0
         for i, column in enumerate(self.columns):
@@ -157,11 +160,15 @@ class Images:
 
 @dataclass(frozen=True)
 class NumberTarget:
-    """One or several numbers to predict, standardised."""
+    """One or several numbers to predict, standardised.
+
+    ``limits`` are the lowest and highest prediction of each: a network may say anything of a row unlike all others.
+    """
 
     names: tuple[str, ...]
     centres: tuple[float, ...]
     scales: tuple[float, ...]
+    limits: tuple[tuple[float, float], ...] = ()  # none: of data prepared by an older nasbot
 
     @property
     def n_outputs(self) -> int:
@@ -182,14 +189,25 @@ class NumberTarget:
         values: np.ndarray = np.asarray(outputs, dtype=np.float64) * np.asarray(self.scales) + np.asarray(self.centres)
         return values[:, 0] if self.n_outputs == 1 else values
 
+    def predicted(self, outputs: np.ndarray) -> np.ndarray:
+        """The same for predictions: within the limits."""
+        return self.restored(np.clip(outputs, *self.standard_limits) if self.limits else outputs)
+
+    @property
+    def standard_limits(self) -> np.ndarray:
+        """(2, outputs): lowest and highest outputs of a network; infinite where there are no limits."""
+        limits = np.array(self.limits or [(-np.inf, np.inf)] * self.n_outputs)
+        return np.asarray((limits.T - np.asarray(self.centres)) / np.asarray(self.scales))
+
     def to_dict(self) -> dict[str, Json]:
         """As JSON."""
-        return {
-            "form": "number",
+        record: dict[str, Json] = {
+            "form": LIMITED if self.limits else "number",
             "names": list(self.names),
             "centres": list(self.centres),
             "scales": list(self.scales),
         }
+        return {**record, "limits": [list(pair) for pair in self.limits]} if self.limits else record
 
 
 @dataclass(frozen=True)
@@ -222,6 +240,10 @@ class ClassTarget:
         """The most probable class of each row of (log-)probabilities, as people call it."""
         best: np.ndarray = np.asarray(self.classes)[np.asarray(outputs).argmax(axis=1)]
         return best
+
+    def predicted(self, outputs: np.ndarray) -> np.ndarray:
+        """The same."""
+        return self.restored(outputs)
 
     def to_dict(self) -> dict[str, Json]:
         """As JSON."""
@@ -271,8 +293,12 @@ class Preprocessing:
         return self.target.prepared(raw)
 
     def restored(self, outputs: np.ndarray) -> np.ndarray:
-        """A network's outputs, (n, n_outputs), in people's units or as class names."""
+        """Values as networks are trained on them, (n, n_outputs), in people's units or as class names."""
         return self.target.restored(outputs)
+
+    def predicted(self, outputs: np.ndarray) -> np.ndarray:
+        """A network's outputs as predictions: the same, numbers within the limits of the target."""
+        return self.target.predicted(outputs)
 
     def to_dict(self) -> dict[str, Json]:
         """As JSON; ``from_dict`` gives an equal value."""
@@ -402,18 +428,30 @@ def _column(record: object, where: str) -> Column:
 
 
 def _target(record: object) -> NumberTarget | ClassTarget:
-    if form_of(record, "target", ("number", "class")) == "number":
-        fields = fields_of(record, "target", ("form", "names", "centres", "scales"))
+    form = form_of(record, "target", ("number", LIMITED, "class"))
+    if form != "class":
+        known, limited = ("form", "names", "centres", "scales"), form == LIMITED
+        fields = fields_of(record, "target", (*known, "limits") if limited else known)
         names = tuple(text_of(name, "names") for name in list_of(fields["names"], "names"))
         centres, scales = numbers_in(fields["centres"], "centres"), scales_of(fields["scales"])
         if not names or not len(names) == len(centres) == len(scales):
             raise CodecError("target: expected as many centres and scales as names, and at least one")
-        return NumberTarget(names, centres, scales)
+        limits = tuple(_limits(pair) for pair in list_of(fields["limits"], "limits")) if limited else ()
+        if len(limits) != len(names) * limited:
+            raise CodecError(f"limits: expected one pair for each of {len(names)} names, got {len(limits)}")
+        return NumberTarget(names, centres, scales, limits)
     fields = fields_of(record, "target", ("form", "name", "classes"))
     classes = tuple(_class(value) for value in list_of(fields["classes"], "classes"))
     if len(classes) < 2 or len({_class_key(value) for value in classes}) != len(classes):
         raise CodecError("target: expected at least 2 classes, all different")
     return ClassTarget(text_of(fields["name"], "target"), classes)
+
+
+def _limits(value: object) -> tuple[float, float]:
+    pair = numbers_in(value, "limits")
+    if len(pair) != 2 or not pair[0] < pair[1]:
+        raise CodecError(f"limits: expected pairs of ascending numbers, got {shown(value)}")
+    return pair[0], pair[1]
 
 
 def _class(value: object) -> Class:

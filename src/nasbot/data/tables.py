@@ -23,10 +23,11 @@ _DATE = re.compile(r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\
 _LOOKED_AT = 200  # values, to tell dates from categories
 
 
-def frame_of(raw: Any, *, names: Sequence[str] | None = None) -> pd.DataFrame:
+def frame_of(raw: Any, *, names: Sequence[str] | None = None, optional: Sequence[str] = ()) -> pd.DataFrame:
     """Rows and columns as a data frame: from a frame, a numpy array, a tensor, or lists.
 
     With ``names`` the frame has exactly these columns in this order: a given frame by name, anything else by position.
+    A given frame may lack those of ``optional``.
     """
     import pandas as pd
 
@@ -34,7 +35,7 @@ def frame_of(raw: Any, *, names: Sequence[str] | None = None) -> pd.DataFrame:
         raw = raw.to_frame()
     if isinstance(raw, pd.DataFrame):
         frame = raw.set_axis([str(name) for name in raw.columns], axis=1)
-        return frame if names is None else _chosen(frame, names)
+        return frame if names is None else _chosen(frame, names, optional)
     array = array_of(raw)
     if array.ndim == 1:
         raise DataError(
@@ -153,10 +154,15 @@ def date_advice(name: str) -> str:
 # -- inside ------------------------------------------------------------------------------------------------------------
 
 
-def _chosen(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    for name in names:
-        check_column(name, list(frame.columns), "inputs")
-    return frame[list(names)]
+def _chosen(frame: pd.DataFrame, names: Sequence[str], optional: Sequence[str]) -> pd.DataFrame:
+    known = list(frame.columns)
+    missing = [name for name in names if name not in known and name not in optional]
+    if len(missing) > 1:
+        raise DataError(f"inputs: there are no columns {listed(missing)}; the columns are {listed(known)}")
+    for name in missing:
+        check_column(name, known, "inputs")
+    absent = {name: np.nan for name in names if name not in known}
+    return frame.assign(**absent)[list(names)] if absent else frame[list(names)]
 
 
 def _column(name: str, series: pd.Series[Any], train: np.ndarray) -> Column:

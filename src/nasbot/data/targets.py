@@ -13,6 +13,7 @@ from nasbot.errors import DataError, OptionError
 
 TASKS = ("regression", "classification")
 MAX_CLASSES = 1000
+BEYOND = 0.1  # of the training targets' range, that predictions may lie beyond it at either end
 CLASSES_OF_WHOLE_NUMBERS = 20  # whole numbers with no more different values than this are taken for classes
 
 
@@ -99,8 +100,11 @@ def _number_target(values: np.ndarray, train: np.ndarray, names: Sequence[str]) 
     for label, column in zip(labels, part.T, strict=True):
         if column.min() == column.max():
             raise DataError(f"target {label!r}: always {column[0]:g} in the training rows; there is nothing to learn")
-    scales = part.std(axis=0)
-    return NumberTarget(labels, tuple(map(float, part.mean(axis=0))), tuple(map(float, scales)))
+    lows, highs = part.min(axis=0), part.max(axis=0)
+    beyond = BEYOND * (highs - lows)
+    limits = tuple((float(low), float(high)) for low, high in zip(lows - beyond, highs + beyond, strict=True))
+    centres, scales = tuple(map(float, part.mean(axis=0))), tuple(map(float, part.std(axis=0)))
+    return NumberTarget(labels, centres, scales, limits)
 
 
 def _class_target(values: np.ndarray, name: str) -> ClassTarget:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -37,7 +38,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         seconds_per_trial: float | None = None,
         start_from: Iterable[Any] = (),
         validation_fraction: float = 0.2,
-        ensemble: bool = False,
+        ensemble: bool = True,
         tune: Any = "auto",
         pool: Any = "default",
         random_state: Any = 0,
@@ -96,7 +97,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             self.loss_ = float(best.value)
             self.n_trials_ = len(found.history.finished)
             self.losses_ = np.array([trial.value for trial in found.history.completed])
-            self._model: Any = found.model(single=not self.ensemble).members[0]
+            self._model: Any = found.model(single=not self.ensemble)
         finally:
             found.close()
 
@@ -134,18 +135,16 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     def _outputs(self, X: Any) -> np.ndarray:
         """What the network gives for raw rows."""
-        from nasbot.training.predicting import exact_outputs
-
         check_is_fitted(self)
-        prepared = self._model.preprocessing.X(self._inputs(X, reset=False))
-        return exact_outputs(self._model.network, prepared)
+        outputs: np.ndarray = self._model.outputs(self._inputs(X, reset=False))
+        return outputs
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")
 
     @property
     def network_(self) -> Any:
-        """The trained network, a ``torch.nn.Module`` on prepared inputs."""
+        """The trained network or ensemble, a ``torch.nn.Module`` on prepared inputs."""
         check_is_fitted(self)
         return self._model.network
 
@@ -159,11 +158,12 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         return export(self._described(), path, to="safetensors", overwrite=overwrite)[0]
 
     def export(self, path: str | Path, *, to: str | None = None, overwrite: bool = False) -> tuple[Path, ...]:
-        """Write the network for use elsewhere, as ``nasbot.export`` does."""
-        from nasbot.exporting.export import export
+        """Write the model for use elsewhere, as ``nasbot.export`` does; as JSON the best network's layer graph."""
+        from nasbot.exporting.export import export, form_of
 
         check_is_fitted(self)
-        return export(self._model, path, to=to, overwrite=overwrite)
+        what = self.architecture_ if form_of(path, to) == "json" else self._model
+        return export(what, path, to=to, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -180,8 +180,6 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     def _described(self) -> Any:
         """The model with what the estimator knows beside it, as plain data."""
-        from nasbot.exporting.model_file import Model
-
         names = getattr(self, "feature_names_in_", None)
         fitted: dict[str, Json] = {
             "n_features_in_": self.n_features_in_,
@@ -189,10 +187,11 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             "loss_": self.loss_,
             "losses_": self.losses_.tolist(),
             "n_trials_": self.n_trials_,
+            "architecture_": self.architecture_.to_dict(),
         }
         settings = {name: value for name, value in self.get_params(deep=False).items() if _is_plain(value)}
         details: Mapping[str, Json] = {"estimator": type(self).__name__, "settings": settings, "fitted": fitted}
-        return Model(self._model.network, self._model.preprocessing, details)
+        return replace(self._model, details=details)
 
     def _restore(self, model: Any) -> None:
         details = model.details
@@ -203,7 +202,8 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         known = {name: value for name, value in settings.items() if name in self.get_params(deep=False)}
         self.set_params(**known)
         self._model = model
-        self.architecture_ = model.network.arch
+        drawn = fitted.get("architecture_")  # older files have one network, and nothing else to say here
+        self.architecture_ = model.network.arch if drawn is None else Architecture.from_dict(drawn)
         self.n_features_in_ = int(fitted["n_features_in_"])
         if fitted["feature_names_in_"] is not None:
             self.feature_names_in_ = np.array(fitted["feature_names_in_"], dtype=object)

@@ -33,7 +33,7 @@ class NASBOTRegressor(RegressorMixin, SearchEstimator):  # type: ignore[misc]  #
 
     Attributes
     ----------
-    architecture_ : the best network as a layer graph. network_ : the same as a trained ``torch.nn.Module``.
+    architecture_ : the best network as a layer graph. network_ : the model as a trained ``torch.nn.Module``.
     loss_ : its validation loss, of the standardised target. losses_ : those of all trials. n_trials_ : how many ended.
     """
 
@@ -53,7 +53,7 @@ class NASBOTRegressor(RegressorMixin, SearchEstimator):  # type: ignore[misc]  #
     def predict(self, X: Any) -> np.ndarray:
         """Numbers in the units of the target: (n,), or (n, outputs) where there are several."""
         outputs = self._outputs(X)
-        return np.asarray(self._model.preprocessing.restored(outputs))
+        return np.asarray(self._model.preprocessing.predicted(outputs))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""A trained network as one Python file that imports only torch, layer by layer, with its weights beside it.
+"""A trained network or ensemble as one Python file that imports only torch, layer by layer, its weights beside it.
 
 The weights are a safetensors file, in which the tensors lie in the order of their names: the file of code reads it
 without the package of that name. What was done to the data is in the code as plain numbers.
@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from nasbot.data.preparations import Preparation
 from nasbot.data.preprocessing import (
     CategoryColumn,
     DroppedColumn,
@@ -27,6 +28,7 @@ from nasbot.data.preprocessing import (
 from nasbot.errors import ExportError
 from nasbot.exporting.lowering import INPUT, lowered
 from nasbot.training.activations import ACTIVATIONS
+from nasbot.training.ensemble import Ensemble, networks_of
 from nasbot.training.module import Network
 from nasbot.training.operations import Step
 
@@ -121,13 +123,20 @@ def {name}(rows):
 
 ENCODE = '''
 
-def prepare(rows):
-    """Rows as ``standardised`` takes them, as the network sees them: {what}."""
-    columns = list(standardised(rows).to(torch.float64)[:, :, None].unbind(dim=1))
-    for column, {fields} in NUMBERS:
+def encoded{i}(rows):
+    """Standardised rows as {whom} sees them: {what}."""
+    columns = list(rows.to(torch.float64)[:, :, None].unbind(dim=1))
+    for column, {fields} in NUMBERS{i}:
         x = columns[column].contiguous()
 {encode}
-    return torch.cat(columns, dim=1).to(torch.float32)
+    return torch.cat(columns, dim=1).to(rows.dtype)
+'''
+
+PREPARE = '''
+
+def prepare(rows):
+    """Rows as ``standardised`` takes them, as the network sees them."""
+    return encoded(standardised(rows))
 '''
 
 ENCODINGS = {
@@ -142,7 +151,7 @@ ENCODINGS = {
         "numbers by their rank among the training rows, as normal scores",
         "knots, scores",
         """
-        knots, scores = torch.tensor(knots, dtype=x.dtype), torch.tensor(scores, dtype=x.dtype)
+        knots, scores = x.new_tensor(knots), x.new_tensor(scores)
         k = torch.searchsorted(knots, x).clamp(1, len(knots) - 1)
         share = ((x - knots[k - 1]) / (knots[k] - knots[k - 1])).clamp(0, 1)
         columns[column] = scores[k - 1] + share * (scores[k] - scores[k - 1])""",
@@ -151,7 +160,7 @@ ENCODINGS = {
         "a number for each bin, -1 below it, 1 above it",
         "edges",
         """
-        edges = torch.tensor(edges, dtype=x.dtype)
+        edges = x.new_tensor(edges)
         columns[column] = 2 * ((x - edges[:-1]) / edges.diff()).clamp(0, 1) - 1""",
     ),
 }
@@ -162,8 +171,19 @@ def predict(network, {what}):
     """{names} for each row, in the units of the data."""
     with torch.no_grad():
         outputs = network(prepare({what}))
-    return outputs.to(torch.float64) * torch.tensor(TARGET_SCALES) + torch.tensor(TARGET_CENTRES)
+    scales, centres = (torch.tensor(numbers, dtype=torch.float64) for numbers in (TARGET_SCALES, TARGET_CENTRES))
+    return {outputs}.to(torch.float64) * scales + centres
 '''
+
+AVERAGE_NUMBERS = """
+        return (outputs{limits} * outputs.new_tensor(WEIGHTS)[:, None, None]).sum(dim=0)
+"""
+
+AVERAGE_CLASSES = """
+        return torch.logsumexp(outputs + outputs.new_tensor(WEIGHTS).log()[:, None, None], dim=0)
+"""
+
+LIMITED = ".clamp(*outputs.new_tensor(LIMITS))"
 
 PREDICT_CLASSES = '''
 
@@ -179,15 +199,15 @@ def predict(network, {what}):
 '''
 
 
-def code_of(network: Network, preprocessing: Preprocessing | None, *, title: str, weights: str) -> str:
+def code_of(network: Network | Ensemble, preprocessing: Preprocessing | None, *, title: str, weights: str) -> str:
     """The text of the Python file; ``weights`` is the name of the file that stands beside it."""
-    steps = lowered(network)
-    for step in steps:
-        if step.op == "module":
-            raise ExportError(
-                f"layer {step.layer} ({network.arch.layers[step.layer].label}) is a module of your own, and exported "
-                "code imports only torch; export to onnx or safetensors"
-            )
+    for member in networks_of(network):
+        for step in lowered(member):
+            if step.op == "module":
+                raise ExportError(
+                    f"layer {step.layer} ({member.arch.layers[step.layer].label}) is a module of your own, and "
+                    "exported code imports only torch; export to onnx or safetensors"
+                )
     what = "rows" if preprocessing is None or isinstance(preprocessing.inputs, Table) else "images"
     usage = "    outputs = network(x)" if preprocessing is None else f"    predict(network, {what})"
     shape = "x has the shape (n, " + ", ".join(map(str, network.input_shape)) + ")"
@@ -195,15 +215,23 @@ def code_of(network: Network, preprocessing: Preprocessing | None, *, title: str
     parts = [HEAD.format(title=_docstring(title), weights=_docstring(weights), usage=usage, shape=shape)]
     if preprocessing is not None:
         parts.append(_constants(preprocessing))
-    parts.append(_module(network, steps))
+    parts.append(_limits(network, preprocessing))
+    if isinstance(network, Ensemble):
+        parts += [f"\nWEIGHTS = {_literal(network.weights)}\n", _average(network)]
+    else:
+        preparation = None if preprocessing is None else preprocessing.preparation
+        parts += [_encoding(preparation, "", "the network"), _module(network, "Network")]
     parts.append(LOAD)
     if preprocessing is not None:
         parts += [_prepare(preprocessing), _predict(preprocessing, what)]
     return "".join(parts)
 
 
-def renamed_weights(network: Network) -> dict[str, Tensor]:
+def renamed_weights(network: Network | Ensemble) -> dict[str, Tensor]:
     """The network's floating-point state under the names that the code has for its parts."""
+    if isinstance(network, Ensemble):
+        named = [renamed_weights(member).items() for member in network.networks]
+        return {f"member{i}.{name}": tensor for i, state in enumerate(named, 1) for name, tensor in state}
     attributes = {step.part: step.attribute for step in lowered(network) if step.part}
     state = {}
     for name, tensor in network.state_dict().items():
@@ -216,8 +244,29 @@ def renamed_weights(network: Network) -> dict[str, Tensor]:
 # -- the class ---------------------------------------------------------------------------------------------------------
 
 
-def _module(network: Network, steps: list[Step]) -> str:
-    lines = ["", "", "class Network(torch.nn.Module):", '    """' + _summary(network) + '"""', ""]
+def _average(ensemble: Ensemble) -> str:
+    """The classes of the members, what prepares their inputs, and the class that averages what they say."""
+    parts, calls = [], []
+    known: dict[Preparation, str] = {}
+    for i, (member, step) in enumerate(zip(ensemble.networks, ensemble.preparations, strict=True), 1):
+        if step is not None and step not in known:
+            known[step] = str(len(known) + 1)
+            parts.append(_encoding(step, known[step], "a member"))
+        parts.append(_module(member, f"Member{i}"))
+        calls.append(f"self.member{i}({INPUT if step is None else f'encoded{known[step]}({INPUT})'})")
+    lines = ["", "", "class Network(torch.nn.Module):"]
+    lines += [f'    """The weighted mean of {len(calls)} networks; gives {_gives(ensemble)}."""', ""]
+    lines += ["    def __init__(self):", "        super().__init__()"]
+    lines += [f"        self.member{i} = Member{i}()" for i in range(1, len(calls) + 1)]
+    lines += ["", f"    def forward(self, {INPUT}):", *_wrapped(f"        outputs = torch.stack([{', '.join(calls)}])")]
+    average = AVERAGE_CLASSES if ensemble.classifies else AVERAGE_NUMBERS
+    limits = LIMITED if _is_limited(ensemble) else ""
+    return "".join(parts) + "\n".join(lines) + average.format(limits=limits)
+
+
+def _module(network: Network, name: str) -> str:
+    steps = lowered(network)
+    lines = ["", "", f"class {name}(torch.nn.Module):", '    """' + _summary(network) + '"""', ""]
     lines += ["    def __init__(self):", "        super().__init__()"]
     lines += [
         f"        self.{step.attribute} = {_constructor(step.module)}" for step in steps if step.module is not None
@@ -240,8 +289,12 @@ def _module(network: Network, steps: list[Step]) -> str:
 
 
 def _summary(network: Network) -> str:
+    return f"{len(network.arch.layers)} layers; gives {_gives(network)}."
+
+
+def _gives(network: Network | Ensemble) -> str:
     gives = "the logarithms of class probabilities" if network.classifies else "standardised numbers"
-    return f"{len(network.arch.layers)} layers; gives {gives}, (n, {network.n_outputs})."
+    return f"{gives}, (n, {network.n_outputs})"
 
 
 def _constructor(module: nn.Module) -> str:
@@ -303,11 +356,32 @@ def _constants(preprocessing: Preprocessing) -> str:
     else:
         named |= {"CLASSES": list(target.classes)}
     text = "".join(f"\n{name} = {_literal(value)}" for name, value in named.items()) + "\n"
-    if preprocessing.preparation is not None:
-        rows = [astuple(number) for number in preprocessing.preparation.numbers]
-        text += "# of standardised numbers: column, and what prepare needs\nNUMBERS = [\n"
-        text += "".join(f"    {row!r},\n" for row in rows) + "]\n"
     return text + (_columns(inputs) if isinstance(inputs, Table) else "")
+
+
+def _limits(network: Network | Ensemble, preprocessing: Preprocessing | None) -> str:
+    """Lowest and highest outputs, in standardised units."""
+    if isinstance(network, Ensemble):
+        limits = network.limits.cpu().numpy() if _is_limited(network) else None
+    else:
+        target = None if preprocessing is None else preprocessing.target
+        limits = target.standard_limits if isinstance(target, NumberTarget) and target.limits else None
+    return "" if limits is None else f"\n# lowest and highest outputs\nLIMITS = {_literal(limits.tolist())}\n"
+
+
+def _is_limited(ensemble: Ensemble) -> bool:
+    return not ensemble.classifies and bool(ensemble.limits.isfinite().all())
+
+
+def _encoding(preparation: Preparation | None, i: str, whom: str) -> str:
+    """The second step of numbers: a table, and a function that looks into it."""
+    if preparation is None:
+        return ""
+    rows = [astuple(number) for number in preparation.numbers]
+    text = f"\n# of standardised numbers: column, and what encoded{i} needs\nNUMBERS{i} = [\n"
+    text += "".join(f"    {row!r},\n" for row in rows) + "]\n"
+    what, fields, encode = ENCODINGS[preparation.name]
+    return text + ENCODE.format(i=i, whom=whom, what=what, fields=fields, encode=encode.lstrip("\n"))
 
 
 def _columns(table: Table) -> str:
@@ -346,16 +420,14 @@ def _prepare(preprocessing: Preprocessing) -> str:
     name, result = ("prepare", "as the network sees it") if preparation is None else ("standardised", "standardised")
     template = PREPARE_NUMBERS if _only_numbers(inputs) else PREPARE_MIXED
     text = template.format(n=len(inputs.columns), name=name, result=result)
-    if preparation is None:
-        return text
-    what, fields, encode = ENCODINGS[preparation.name]
-    return text + ENCODE.format(what=what, fields=fields, encode=encode.lstrip("\n"))
+    return text if preparation is None else text + PREPARE
 
 
 def _predict(preprocessing: Preprocessing, what: str) -> str:
     target = preprocessing.target
     if isinstance(target, NumberTarget):
-        return PREDICT_NUMBERS.format(what=what, names=_docstring(", ".join(target.names)))
+        outputs = "outputs" + LIMITED * bool(target.limits)
+        return PREDICT_NUMBERS.format(what=what, names=_docstring(", ".join(target.names)), outputs=outputs)
     return PREDICT_CLASSES.format(what=what)
 
 

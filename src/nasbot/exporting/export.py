@@ -1,4 +1,4 @@
-"""Taking a trained network away: as code, ONNX, safetensors or JSON; checked before it is put in its place.
+"""Taking a trained model away: as code, ONNX, safetensors or JSON; checked before it is put in its place.
 
 Files are written beside their destination under another name, compared with the network on random inputs, and moved
 there only when they agree: a full disk or a wrong file never replaces what was there.
@@ -23,6 +23,7 @@ from nasbot.errors import ExportError, FileError, OptionError
 from nasbot.exporting.code_file import code_of, renamed_weights
 from nasbot.exporting.model_file import Model, load_model
 from nasbot.exporting.onnx_file import onnx_of, onnx_outputs
+from nasbot.training.ensemble import Ensemble, networks_of
 from nasbot.training.module import Network
 
 ENDINGS = {"code": ".py", "onnx": ".onnx", "safetensors": ".safetensors", "json": ".json"}
@@ -32,19 +33,19 @@ ROWS = 16  # to compare on
 
 
 def export(
-    model: Model | Network | Architecture,
+    model: Model | Network | Ensemble | Architecture,
     path: str | Path,
     *,
     to: str | None = None,
     title: str = "",
     overwrite: bool = False,
 ) -> tuple[Path, ...]:
-    """Write a trained network for use elsewhere, and return the files written.
+    """Write a trained network or ensemble for use elsewhere, and return the files written.
 
     ``to`` is "code" (one Python file that imports only torch, and its weights beside it), "onnx", "safetensors"
-    (weights and all that is needed to build the network again; ``nasbot.load_model`` reads it) or "json" (the layer
+    (weights and all that is needed to build the model again; ``nasbot.load_model`` reads it) or "json" (the layer
     graph alone, all that can be written of an Architecture); where it is None the ending of ``path`` says it. A path
-    without that ending gets it.
+    without that ending gets it. An ensemble is one file, too, in all forms but JSON, which has no room for it.
 
     What is written is read back and must give the network's own outputs. FileError where a file is there already
     (``overwrite`` replaces it) or cannot be written, ExportError where it would not agree; nothing is left behind then.
@@ -53,7 +54,9 @@ def export(
     if target.suffix == ENDINGS["json"] or isinstance(model, Architecture):
         return _graph_placed(model, target, overwrite=overwrite)
     model = model if isinstance(model, Model) else Model(model)
-    title = title or f"A network of {len(model.network.arch.layers)} layers, found by nasbot."
+    layers = " and ".join(str(len(network.arch.layers)) for network in model.networks)
+    kind = "A network" if len(model.networks) == 1 else "The weighted mean of networks"
+    title = title or f"{kind} of {layers} layers, found by nasbot."
     was_training = model.network.training
     model.network.eval()
     try:
@@ -63,12 +66,18 @@ def export(
         model.network.train(was_training)
 
 
-def _target(path: Path, to: str | None) -> Path:
+def form_of(path: str | Path, to: str | None) -> str:
+    """The form that ``to`` says, or else the ending of the path; OptionError where neither does."""
     endings = {ending: name for name, ending in ENDINGS.items()}
-    wanted = endings.get(path.suffix) if to is None else to
+    wanted = endings.get(Path(path).suffix) if to is None else to
     if wanted not in ENDINGS:
         given = f"got {to!r}" if to is not None else f"got the path {str(path)[:60]!r}"
         raise OptionError(f"to: expected {', '.join(ENDINGS)}, {given}")
+    return wanted
+
+
+def _target(path: Path, to: str | None) -> Path:
+    wanted = form_of(path, to)
     if not path.name or path.name.startswith("."):
         raise OptionError(f"path: expected the name of a file, got {str(path)[:60]!r}")
     ending = ENDINGS[wanted]
@@ -77,28 +86,30 @@ def _target(path: Path, to: str | None) -> Path:
 
 def _writers(model: Model, target: Path, title: str) -> dict[Path, Callable[[], bytes]]:
     """The content of each file, written when its turn comes."""
-    network = model.network
+    network, preprocessing = model.network, model.preprocessing
     if target.suffix == ".py":
         weights = target.with_suffix(WEIGHTS)
-        text = code_of(network, model.preprocessing, title=title, weights=weights.name)
+        text = code_of(network, preprocessing, title=title, weights=weights.name)
         return {weights: lambda: _plain_safetensors(network), target: lambda: text.encode()}
     if target.suffix == ".onnx":
-        metadata: dict[str, Json] = (
-            {} if model.preprocessing is None else {"preprocessing": model.preprocessing.to_dict()}
-        )
+        metadata: dict[str, Json] = {} if preprocessing is None else {"preprocessing": preprocessing.to_dict()}
         return {target: lambda: onnx_of(network, metadata=metadata)}
     return {target: model.to_bytes}
 
 
-def _graph_placed(model: Model | Network | Architecture, target: Path, *, overwrite: bool) -> tuple[Path, ...]:
+def _graph_placed(
+    model: Model | Network | Ensemble | Architecture, target: Path, *, overwrite: bool
+) -> tuple[Path, ...]:
     if target.suffix != ENDINGS["json"]:
         raise OptionError(f"to: an Architecture has no weights, so it is written as json only, not to {target.name}")
     network = model.network if isinstance(model, Model) else model
+    if isinstance(network, Ensemble):
+        raise OptionError("to: an ensemble has several layer graphs, and json holds one; take the single network")
     arch = network if isinstance(network, Architecture) else network.arch
     return _placed(target, {target: lambda: to_json(arch).encode()}, lambda _: None, overwrite=overwrite)
 
 
-def _plain_safetensors(network: Network) -> bytes:
+def _plain_safetensors(network: Network | Ensemble) -> bytes:
     from safetensors.torch import save
 
     return save(renamed_weights(network))
@@ -131,11 +142,11 @@ def _placed(
 # -- the same outputs --------------------------------------------------------------------------------------------------
 
 
-def _check(path: Path, network: Network) -> None:
+def _check(path: Path, network: Network | Ensemble) -> None:
     x = stream(0, 0, Role.WEIGHTS).standard_normal((ROWS, *network.input_shape)).astype(np.float32)
     with torch.no_grad():
         ours = network(torch.from_numpy(x)).numpy()
-    theirs = READERS[path.suffix](path, x, network.arch.vocabulary)
+    theirs = READERS[path.suffix](path, x, networks_of(network)[0].arch.vocabulary)
     scale = max(1.0, float(np.abs(ours).max()))
     difference = float(np.abs(ours - theirs).max()) / scale
     if not difference <= TOLERANCE:

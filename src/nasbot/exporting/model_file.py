@@ -1,15 +1,18 @@
-"""A trained network in one file: its weights as safetensors, everything else as JSON in the file's own metadata.
+"""A trained model in one file: its weights as safetensors, everything else as JSON in the file's own metadata.
 
-Nothing is pickled, and reading one never runs code.
+Format 1 is one network, format 2 several whose answers are averaged. Nothing is pickled, and reading one never runs
+code.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
@@ -17,39 +20,113 @@ from torch import Tensor
 
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, Vocabulary
-from nasbot.data.preprocessing import Preprocessing
-from nasbot.errors import CodecError, FileError, NasbotError, StorageError
+from nasbot.architecture.resources import resources
+from nasbot.data._reading import fields_of, list_of, number_of
+from nasbot.data.preparations import Preparation
+from nasbot.data.preprocessing import Class, NumberTarget, Preprocessing
+from nasbot.errors import CodecError, FileError, NasbotError, OptionError, StorageError
+from nasbot.training.ensemble import Ensemble, networks_of
 from nasbot.training.module import Network, build
+from nasbot.training.predicting import exact_outputs
 
-FORMAT = 1
+ONE, SEVERAL = 1, 2  # formats
 MAX_METADATA = 20_000_000  # characters
+MAX_MEMBERS = 100
 
 
 @dataclass(frozen=True)
 class Model:
-    """A network with what its data went through, and whatever else is worth knowing about it (plain data)."""
+    """A network or an ensemble with what its data went through, ready to predict from raw rows.
 
-    network: Network
+    ``details`` is whatever else is worth knowing about it, as plain data.
+    """
+
+    network: Network | Ensemble
     preprocessing: Preprocessing | None = None
     details: Mapping[str, Json] = field(default_factory=dict)
 
+    @property
+    def networks(self) -> tuple[Network, ...]:
+        """The members: one, unless it is an ensemble."""
+        return networks_of(self.network)
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """Of the members; they add up to 1."""
+        return self.network.weights if isinstance(self.network, Ensemble) else (1.0,)
+
+    @property
+    def classes(self) -> tuple[Class, ...]:
+        """The classes in the order of ``predict_proba``; none for numbers."""
+        return self._known.classes
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Of raw rows or images: numbers in their own units, (n,) or (n, targets), or the most probable classes."""
+        return self._known.predicted(self.outputs(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """(n, classes), in the order of ``classes``; OptionError where numbers are predicted."""
+        if not self.classes:
+            raise OptionError("predict_proba: this model predicts numbers; expected one that predicts classes")
+        odds = np.exp(self.outputs(X))
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+    def outputs(self, X: Any) -> np.ndarray:
+        """What the network gives for raw rows or images, (n, outputs): standardised, or logarithms of probabilities."""
+        return exact_outputs(self.network, self._known.X(X))
+
+    @property
+    def _known(self) -> Preprocessing:
+        if self.preprocessing is None:
+            raise OptionError("this model does not say what its data went through, so it predicts from no raw rows")
+        return self.preprocessing
+
     def to_bytes(self) -> bytes:
         """The file's content; ``model_from`` and ``load_model`` read it back exactly."""
-        network = self.network
-        record = {
-            "format": FORMAT,
-            "architecture": network.arch.to_dict(),
-            "input_shape": list(network.input_shape),
-            "n_outputs": network.n_outputs,
+        record: dict[str, Any] = {
+            "n_outputs": self.network.n_outputs,
             "preprocessing": None if self.preprocessing is None else self.preprocessing.to_dict(),
             "details": dict(self.details),
         }
-        return save(state_of(network), {"nasbot": json.dumps(record, allow_nan=False)})
+        if isinstance(self.network, Ensemble):
+            parts = zip(self.network.networks, self.network.weights, self.network.preparations, strict=True)
+            members = [
+                {**_drawn(network), "weight": weight, "preparation": None if step is None else step.to_dict()}
+                for network, weight, step in parts
+            ]
+            record |= {"format": SEVERAL, "members": members}
+        else:
+            record |= {"format": ONE, **_drawn(self.network)}
+        return save(state_of(self.network), {"nasbot": json.dumps(record, allow_nan=False)})
 
 
-def state_of(network: Network) -> dict[str, Tensor]:
+def averaged(models: Sequence[Model], weights: Sequence[float], details: Mapping[str, Json]) -> Model:
+    """The models as one, whose answer is the weighted mean of theirs; their data differ at most in the preparation."""
+    first = models[0].preprocessing
+    assert first is not None
+    plain = replace(first, preparation=None)
+    steps = [model.preprocessing.preparation for model in models if model.preprocessing is not None]
+    return Model(_ensemble([n for model in models for n in model.networks], weights, steps, plain), plain, details)
+
+
+def state_of(network: Network | Ensemble) -> dict[str, Tensor]:
     """Weights and buffers, detached and in one piece each."""
     return {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
+
+
+def _drawn(network: Network) -> dict[str, Json]:
+    return {"architecture": network.arch.to_dict(), "input_shape": list(network.input_shape)}
+
+
+def _ensemble(
+    networks: Sequence[Network],
+    weights: Sequence[float],
+    preparations: Sequence[Preparation | None],
+    preprocessing: Preprocessing | None,
+) -> Ensemble:
+    target = None if preprocessing is None else preprocessing.target
+    limits = target.standard_limits if isinstance(target, NumberTarget) else None
+    return Ensemble(networks, weights, preparations, limits).eval()
 
 
 def load_model(path: str | Path, *, vocabulary: Vocabulary | None = None) -> Model:
@@ -85,7 +162,7 @@ def model_from(data: bytes, *, vocabulary: Vocabulary | None = None) -> Model:
         raise StorageError(f"not a model that nasbot saved: {str(error)[:200]}") from None
 
 
-def with_weights(network: Network, state: Mapping[str, Tensor]) -> Network:
+def with_weights(network: Network | Ensemble, state: Mapping[str, Tensor]) -> Network | Ensemble:
     """The network with these weights, ready to predict; CodecError where they are another network's."""
     own = network.state_dict()
     missing, unknown = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
@@ -100,13 +177,38 @@ def with_weights(network: Network, state: Mapping[str, Tensor]) -> Network:
 
 
 def _model(record: object, state: Mapping[str, Tensor], vocabulary: Vocabulary | None) -> Model:
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise StorageError(f"expected a model of format {FORMAT}, got {str(record)[:40]!r}")
-    arch = Architecture.from_dict(record["architecture"], vocabulary=vocabulary)
-    network = build(arch, input_shape=record["input_shape"], n_outputs=record["n_outputs"], seed=0)
+    if not isinstance(record, dict) or record.get("format") not in (ONE, SEVERAL) or record["format"] is True:
+        raise StorageError(f"expected a model of format {ONE} or {SEVERAL}, got {str(record)[:40]!r}")
     preprocessing = None if record["preprocessing"] is None else Preprocessing.from_dict(record["preprocessing"])
-    details = record["details"]
+    details, n_outputs = record["details"], record["n_outputs"]
     if not isinstance(details, Mapping):
         raise StorageError(f"details: expected an object, got {type(details).__name__}")
+    n_weights = sum(tensor.numel() for tensor in state.values())
+    network: Network | Ensemble
+    if record["format"] == ONE:
+        network = _built(record, n_outputs, n_weights, vocabulary)
+    else:
+        members = list_of(record["members"], "members")
+        if not 1 <= len(members) <= MAX_MEMBERS:
+            raise StorageError(f"members: expected 1 to {MAX_MEMBERS}, got {len(members)}")
+        names = ("architecture", "input_shape", "weight", "preparation")
+        read = [fields_of(member, f"member {i}", names) for i, member in enumerate(members)]
+        weights = [number_of(member["weight"], "weight") for member in read]
+        steps = [None if m["preparation"] is None else Preparation.from_dict(m["preparation"]) for m in read]
+        network = _ensemble([_built(m, n_outputs, n_weights, vocabulary) for m in read], weights, steps, preprocessing)
+    if preprocessing is not None and preprocessing.input_shape != network.input_shape:
+        raise StorageError(f"preprocessing: expected {network.input_shape}, got {preprocessing.input_shape}")
+    if preprocessing is not None and preprocessing.target.n_outputs != n_outputs:
+        raise StorageError(f"preprocessing: expected {n_outputs} outputs, got {preprocessing.target.n_outputs}")
+    if preprocessing is not None and preprocessing.is_classification != network.classifies:
+        raise StorageError("preprocessing: its target is of another task than the network's")
     with torch.no_grad():
         return Model(with_weights(network, state), preprocessing, details)
+
+
+def _built(record: Mapping[str, Any], n_outputs: Any, n_weights: int, vocabulary: Vocabulary | None) -> Network:
+    arch = Architecture.from_dict(record["architecture"], vocabulary=vocabulary)
+    # Before anything is allocated: a short file may describe a network larger than memory.
+    if vocabulary is None and resources(arch, record["input_shape"], n_outputs).parameters > n_weights:
+        raise StorageError("the network has more weights than the file")
+    return build(arch, input_shape=record["input_shape"], n_outputs=n_outputs, seed=0)

@@ -1,4 +1,4 @@
-"""A trained network as an ONNX file, written node by node.
+"""A trained network, or an ensemble as one graph, as an ONNX file, written node by node.
 
 PyTorch's own exporter re-discovers the graph from a run of the module; we have the graph, so what comes out is small,
 named after the layers, and the same whatever version of the exporter is installed. Only networks with modules of a
@@ -18,9 +18,12 @@ import torch
 from torch import Tensor
 
 from nasbot._typing import Json
+from nasbot.data.preparations import Preparation
 from nasbot.errors import ExportError, OptionError
+from nasbot.exporting.averaging import Averaging
 from nasbot.exporting.lowering import INPUT, lowered
 from nasbot.training.activations import ACTIVATIONS
+from nasbot.training.ensemble import Ensemble, Prepared, networks_of
 from nasbot.training.module import Network
 from nasbot.training.operations import Step
 
@@ -31,32 +34,62 @@ ADVICE = "pip install 'nasbot[onnx]'"
 Nodes = Iterator[Any]
 
 
-def onnx_of(network: Network, *, metadata: Mapping[str, Json]) -> bytes:
+def onnx_of(network: Network | Ensemble, *, metadata: Mapping[str, Json]) -> bytes:
     """The model as bytes: input ``x`` (n, …) and output ``y`` (n, outputs), n free; checked by onnx itself.
 
     ``metadata`` goes into the file's own properties, as JSON.
     """
     onnx = _imported("onnx")
-    steps = lowered(network)
-    if any(step.op == "module" for step in steps):
+    if any(step.op == "module" for member in networks_of(network) for step in lowered(member)):
         return _finished(onnx, _by_torch(network), metadata)
-    writer = _Writer(onnx, network)
-    nodes = [node for step in steps for node in writer.nodes(step)]
     helper, floats = onnx.helper, onnx.TensorProto.FLOAT
-    nodes.append(helper.make_node("Identity", [steps[-1].value], ["y"], name="y"))
+    nodes, constants = _of_ensemble(onnx, network) if isinstance(network, Ensemble) else _of_network(onnx, network)
     graph = helper.make_graph(
         nodes,
         "nasbot",
         [helper.make_tensor_value_info(INPUT, floats, ["n", *network.input_shape])],
         [helper.make_tensor_value_info("y", floats, ["n", network.n_outputs])],
-        writer.constants,
+        constants,
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="nasbot")
     model.ir_version = IR_VERSION
     return _finished(onnx, model, metadata)
 
 
-def _by_torch(network: Network) -> Any:
+def _of_network(onnx: Any, network: Network, into: str = "y") -> tuple[list[Any], list[Any]]:
+    """Nodes and constants, from ``x0`` to ``into``."""
+    writer, steps = _Writer(onnx, network), lowered(network)
+    nodes = [node for step in steps for node in writer.nodes(step)]
+    return [*nodes, onnx.helper.make_node("Identity", [steps[-1].value], [into], name=into)], writer.constants
+
+
+def _of_ensemble(onnx: Any, ensemble: Ensemble) -> tuple[list[Any], list[Any]]:
+    """Each member's own nodes under names of their own, what prepares its inputs before them, the mean behind them."""
+    nodes: list[Any] = []
+    constants: list[Any] = []
+    said: list[str] = []
+    writer = Averaging(onnx)
+    prepared: dict[Preparation | None, str] = {None: INPUT}
+    for i, (network, preparation) in enumerate(zip(ensemble.networks, ensemble.preparations, strict=True)):
+        own = f"member{i}."
+        if preparation is not None and preparation not in prepared:
+            prepared[preparation] = f"prepared{len(prepared)}"
+            nodes += writer.prepared(Prepared(preparation), prepared[preparation])
+        inside, kept = _of_network(onnx, network, "y")
+        for node in inside:
+            node.name = own + node.name if node.name else ""
+            node.input[:] = [prepared[preparation] if name == INPUT else own + name for name in node.input]
+            node.output[:] = [own + name for name in node.output]
+        for constant in kept:
+            constant.name = own + constant.name
+        nodes += inside
+        constants += kept
+        said.append(f"{own}y")
+    nodes += writer.averaged(said, ensemble)
+    return nodes, constants + writer.constants
+
+
+def _by_torch(network: Network | Ensemble) -> Any:
     """By PyTorch's exporter, for networks with layers that we have no rule for."""
     _imported("onnxscript")
     example = torch.zeros(2, *network.input_shape)

@@ -17,13 +17,19 @@ from nasbot.training.module import Network
 class Ensemble(nn.Module):
     """Takes standardised rows, as ``Dataset`` has them; gives what one network gives.
 
-    Numbers are averaged as they are, classes by their probabilities: it returns the logarithm of the mean.
+    Numbers are averaged within ``limits``, (2, outputs), so that one network gone wild does not ruin the mean; classes
+    by their probabilities: it returns the logarithm of the mean. Its state is that of its members.
     """
 
-    weights: Tensor
+    shares: Tensor
+    limits: Tensor
 
     def __init__(
-        self, networks: Sequence[Network], weights: Sequence[float], preparations: Sequence[Preparation | None]
+        self,
+        networks: Sequence[Network],
+        weights: Sequence[float],
+        preparations: Sequence[Preparation | None],
+        limits: np.ndarray | None = None,
     ) -> None:
         super().__init__()
         if not len(networks) == len(weights) == len(preparations) >= 1:
@@ -31,22 +37,43 @@ class Ensemble(nn.Module):
                 "ensemble: expected a weight and a preparation for each network, "
                 f"got {len(networks)} networks, {len(weights)} weights and {len(preparations)} preparations"
             )
-        if min(weights) <= 0 or not math.isclose(sum(weights), 1.0, abs_tol=1e-6):
+        if not min(weights) > 0 or not math.isclose(sum(weights), 1.0, abs_tol=1e-6):
             raise OptionError(f"ensemble: expected weights above 0 that add up to 1, got {list(weights)}")
         if len({(network.n_outputs, network.classifies) for network in networks}) != 1:
             raise OptionError("ensemble: expected networks that predict the same; these have different outputs")
-        self.members = nn.ModuleList(networks)
-        self.preparations = nn.ModuleList(prepared_by(preparation) for preparation in preparations)
-        self.register_buffer("weights", torch.tensor(weights, dtype=torch.float32))
+        pairs = list(zip(networks, preparations, strict=True))
+        shapes = {network.input_shape if step is None else (step.n_inputs,) for network, step in pairs}
+        if len(shapes) != 1 or any(step is not None and step.shape != net.input_shape for net, step in pairs):
+            raise OptionError("ensemble: expected networks that take the same rows; these have different inputs")
+        (self.input_shape,) = shapes
         self.n_outputs, self.classifies = networks[0].n_outputs, networks[0].classifies
+        self.weights, self.preparations = tuple(weights), tuple(preparations)
+        self.members = nn.ModuleList(networks)
+        self.prepare = nn.ModuleList(prepared_by(preparation) for preparation in preparations)
+        bounds = np.full((2, self.n_outputs), [[-np.inf], [np.inf]]) if limits is None else np.asarray(limits)
+        if bounds.shape != (2, self.n_outputs):
+            raise OptionError(f"ensemble: expected limits of shape (2, {self.n_outputs}), got {bounds.shape}")
+        self.register_buffer("limits", torch.tensor(bounds, dtype=torch.float64), persistent=False)
+        self.register_buffer("shares", torch.tensor(weights, dtype=torch.float64), persistent=False)
+
+    @property
+    def networks(self) -> tuple[Network, ...]:
+        """The members."""
+        return tuple(network for network in self.members if isinstance(network, Network))
 
     def forward(self, x: Tensor) -> Tensor:
         """Predictions; see the class."""
-        said = [network(prepare(x)) for network, prepare in zip(self.members, self.preparations, strict=True)]
-        stacked, weights = torch.stack(said), self.weights.to(x.dtype)[:, None, None]
+        said = torch.stack([network(prepare(x)) for network, prepare in zip(self.members, self.prepare, strict=True)])
+        shares = self.shares.to(x.dtype)[:, None, None]
         if self.classifies:
-            return torch.logsumexp(stacked + weights.log(), dim=0)
-        return (stacked * weights).sum(dim=0)
+            return torch.logsumexp(said + shares.log(), dim=0)
+        low, high = self.limits.to(x.dtype)
+        return (said.clamp(low, high) * shares).sum(dim=0)
+
+
+def networks_of(network: Network | Ensemble) -> tuple[Network, ...]:
+    """The members of an ensemble, or the network alone."""
+    return network.networks if isinstance(network, Ensemble) else (network,)
 
 
 def prepared_by(preparation: Preparation | None) -> nn.Module:
@@ -70,11 +97,11 @@ class Prepared(nn.Module):
             for place, row in [(i, None) for i in part] if isinstance(part, range) else _rows(part):
                 source.append(place)
                 rows.append(row)
-        self.register_buffer("source", torch.tensor(source))
+        self.register_buffer("source", torch.tensor(source), persistent=False)
         tables = _tables(self.form, rows)
         self.names = tuple(tables)
         for name, table in tables.items():
-            self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(table)))
+            self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(table)), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """Standardised rows as the network sees them."""

@@ -417,10 +417,10 @@ def losses(network: Network, X: Tensor, y: Tensor) -> tuple[float, float | None]
 
 
 def people_predictions(network: Network, data: Dataset, part: Part) -> np.ndarray:
-    """float32 (n, outputs): numbers in people's units, or log-probabilities of the classes."""
+    """float32 (n, outputs): numbers in people's units, within the target's limits, or log-probabilities of classes."""
     out = predictions(network, _tensor(part.X)).numpy() if len(part) else np.zeros((0, data.n_outputs))
-    restored = out if data.is_classification else data.preprocessing.restored(out).reshape(out.shape)
-    return np.asarray(restored, dtype=np.float32)
+    said = out if data.is_classification else data.preprocessing.predicted(out).reshape(len(part), data.n_outputs)
+    return np.asarray(said, dtype=np.float32)
 
 
 def metrics_of(network: Network, data: Dataset, part: Part) -> dict[str, float]:

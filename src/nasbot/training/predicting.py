@@ -11,17 +11,19 @@ import numpy as np
 import torch
 from torch.func import functional_call
 
+from nasbot.training.ensemble import Ensemble
 from nasbot.training.module import Network
 
 NUMBERS_AT_A_TIME = 4_000_000  # of the inputs
+ROWS_AT_A_TIME = 8192  # what wide layers give of more would be gigabytes
 
 
-def exact_outputs(network: Network, X: np.ndarray) -> np.ndarray:
+def exact_outputs(network: Network | Ensemble, X: np.ndarray) -> np.ndarray:
     """Outputs for prepared inputs, float64 (n, outputs); the network, in evaluation mode, is left as it is."""
     state = {
         name: tensor.double() if tensor.is_floating_point() else tensor for name, tensor in network.state_dict().items()
     }
-    rows = max(1, NUMBERS_AT_A_TIME // max(1, int(np.prod(network.input_shape))))
+    rows = max(1, min(ROWS_AT_A_TIME, NUMBERS_AT_A_TIME // max(1, int(np.prod(network.input_shape)))))
     parts = [np.zeros((0, network.n_outputs))]
     with torch.no_grad():
         for i in range(0, len(X), rows):

@@ -1,0 +1,96 @@
+"""``nasbot predict``: what a model says of new rows."""
+
+from __future__ import annotations
+
+import sys
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+from nasbot._files import write_whole
+from nasbot.cli._outcome import one_line
+from nasbot.errors import FileError, OptionError
+
+if TYPE_CHECKING:
+    from nasbot.exporting.model_file import Model
+    from nasbot.exporting.predicting import Notes
+
+MODEL = ".safetensors"
+OTHER_FORMS = (".py", ".onnx", ".json", ".weights.safetensors")
+
+
+def predict(
+    model: Annotated[
+        str,
+        typer.Argument(metavar="STUDY|MODEL", help="A study's name or file, or NAME.safetensors.", show_default=False),
+    ],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="New rows: CSV, Parquet or NPZ.", show_default=False)],
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="OUT.csv", help="Where to; standard output otherwise.", show_default=False),
+    ] = None,
+    single: Annotated[
+        bool, typer.Option("--single", help="By the best network alone, instead of an ensemble.")
+    ] = False,
+    fill_missing: Annotated[
+        bool, typer.Option("--fill-missing", help="Take columns that are not there as gaps.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT.csv where it is there.")] = False,
+) -> None:
+    """Predict the target of new rows, by the recommended model of a study or by one that was exported.
+
+    Writes CSV: one line for each row of the file, in its order, with the column prediction, and for classes
+    probability_CLASS for each. The columns of the file are not repeated. What is odd about it (columns that the model
+    does not know, categories that it has not seen) is said on standard error.
+    """
+    from nasbot.exporting.predicting import predict_file
+
+    taken = _model(model, single=single)
+    if out is None:
+        notes = predict_file(taken, Path(file), sys.stdout, fill_missing=fill_missing)
+    else:
+        notes = _written(taken, Path(file), Path(out), fill_missing=fill_missing, overwrite=overwrite)
+        print(f"wrote {one_line(out)} ({notes.rows:,} rows)")
+    for line in notes.lines():
+        print(f"nasbot: note: {one_line(line)}", file=sys.stderr)
+
+
+def _model(where: str, *, single: bool) -> Model:
+    from nasbot.automl import FoundStudy
+    from nasbot.exporting.model_file import load_model
+
+    if where.endswith(OTHER_FORMS):
+        raise OptionError(
+            f"expected a study or a model file (NAME{MODEL}, by nasbot export --to safetensors), got {where}"
+        )
+    if not where.endswith(MODEL):
+        with FoundStudy.open(where) as study:
+            return study.model(single=single)
+    if single:
+        raise OptionError(f"--single chooses among the networks of a study; {where} is a model file")
+    return load_model(where)
+
+
+def _written(model: Model, file: Path, out: Path, *, fill_missing: bool, overwrite: bool) -> Notes:
+    """Under another name first: what is there under this one is whole."""
+    from nasbot.exporting.predicting import predict_file
+
+    if out.suffix != ".csv":
+        raise OptionError(f"--out: expected a name that ends in .csv, got {str(out)[:60]!r}")
+    if out.exists() and not overwrite:
+        raise FileError(f"{out} is there already; choose another name, or say --overwrite")
+    notes: list[Notes] = []
+
+    def write(binary: BinaryIO) -> None:
+        with TextIOWrapper(binary, encoding="utf-8", newline="") as stream:
+            notes.append(predict_file(model, file, stream, fill_missing=fill_missing))
+
+    try:
+        write_whole(out, write)
+    except OSError as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"cannot write {out}: {error.strerror or error}") from None
+    return notes[0]
