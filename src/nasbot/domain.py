@@ -316,12 +316,14 @@ class Domain:
     def log_prior(self, params: Params, centre: Params) -> float:
         """How plausible these params are where good ones are expected around ``centre``, 0 at it.
 
-        A normal density on each unit scale; unordered choices are all alike, and so is what the centre does not name.
+        A normal density on each unit scale, of at least one step of an ordered choice; unordered choices are all alike,
+        and so is what the centre does not name.
         """
         total = 0.0
         for name, param in self.params.items():
             if name in params and name in centre and not (isinstance(param, Choice) and not param.ordered):
-                total -= 0.5 * ((param.unit(params[name]) - param.unit(centre[name])) / PRIOR_SPREAD) ** 2
+                spread = max(PRIOR_SPREAD, 1 / (len(param.values) - 1)) if isinstance(param, Choice) else PRIOR_SPREAD
+                total -= 0.5 * ((param.unit(params[name]) - param.unit(centre[name])) / spread) ** 2
         return total
 
     def checked_centre(self, centre: Params) -> dict[str, float | int | str]:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from nasbot.acquisition import Settings, by_evolution, by_evolution_and_climbing
+from nasbot.candidate import Candidate
 from nasbot.domain import Choice, Domain, Float
 from nasbot.evolution import MutationOperator, mutation_schedule
-from nasbot.candidate import Candidate
 from nasbot.trial import History, Scored
 from tests.searchers.problems import MLP, mlp_pool, of_outcomes, value_of
 

@@ -130,6 +130,7 @@ def test_the_prior_is_highest_at_its_centre_and_leaves_out_what_it_does_not_name
     assert DOMAIN.log_prior(at, centre) == 0
     assert DOMAIN.log_prior({**at, "decay": 0.5, "schedule": "constant"}, centre) == 0
     assert DOMAIN.log_prior({**at, "rate": 1e-4}, centre) < DOMAIN.log_prior({**at, "rate": 3e-3}, centre) < 0
+    assert DOMAIN.log_prior({**at, "batch": 16}, centre) == pytest.approx(-0.5)  # a step of a coarse grid is near
     for wrong, said in (({"size": 1}, "unknown here"), ({"rate": 5.0}, "param rate: expected"), ("high", "by name")):
         with pytest.raises(OptionError, match=said):
             DOMAIN.checked_centre(wrong)
