@@ -22,6 +22,8 @@ from nasbot.architecture import (
     layer_masses,
     path_lengths,
 )
+from nasbot.candidate import Candidate
+from nasbot.domain import Choice, Domain, Float, Integer
 from nasbot.errors import (
     CodecError,
     DataError,
@@ -113,17 +115,22 @@ __all__ = [
     "BeliefOptions",
     "Budget",
     "Callbacks",
+    "Candidate",
+    "Choice",
     "CodecError",
     "DataError",
     "Distances",
     "DivergedError",
+    "Domain",
     "EvolutionSearch",
     "ExportError",
     "FileError",
+    "Float",
     "Follower",
     "FoundStudy",
     "FoundTrial",
     "GraphGP",
+    "Integer",
     "Interrupted",
     "InvalidArchitectureError",
     "Label",

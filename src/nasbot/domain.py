@@ -313,16 +313,29 @@ class Domain:
         """These without the inactive ones."""
         return {name: params[name] for name in self.active(params) if name in params}
 
-    def log_prior(self, params: Params) -> float:
-        """How plausible these params are before anything is known: numbers near their defaults, choices all alike.
+    def log_prior(self, params: Params, centre: Params) -> float:
+        """How plausible these params are where good ones are expected around ``centre``, 0 at it.
 
-        A normal density on each unit scale, 1 at the default.
+        A normal density on each unit scale, of at least one step of an ordered choice; unordered choices are all alike,
+        and so is what the centre does not name.
         """
         total = 0.0
         for name, param in self.params.items():
-            if name in params and param.default is not None and not (isinstance(param, Choice) and not param.ordered):
-                total -= 0.5 * ((param.unit(params[name]) - param.unit(param.default)) / PRIOR_SPREAD) ** 2
+            if name in params and name in centre and not (isinstance(param, Choice) and not param.ordered):
+                spread = max(PRIOR_SPREAD, 1 / (len(param.values) - 1)) if isinstance(param, Choice) else PRIOR_SPREAD
+                total -= 0.5 * ((param.unit(params[name]) - param.unit(centre[name])) / spread) ** 2
         return total
+
+    def checked_centre(self, centre: Params) -> dict[str, float | int | str]:
+        """Where good params are expected, as far as it is said; raises unless they are params of this domain."""
+        if not isinstance(centre, Mapping):
+            raise OptionError(f"prior: expected values of params by name, or None; got {type(centre).__name__}")
+        for name, value in centre.items():
+            if name not in self.params:
+                known = ", ".join(self.params) or "none"
+                raise OptionError(f"prior: param {name[:40]!r} is unknown here; the params of this search are: {known}")
+            self._checked(name, value)
+        return dict(sorted(centre.items()))
 
     # -- what the kernel sees ------------------------------------------------------------------------------------------
 

@@ -35,7 +35,8 @@ POOL = "pool"  # the study began with it
 FORK = "fork"  # taken over from another study
 RETRY = "retry"  # somebody asked for it again
 FINAL = "final"  # recommended, and trained longer at the end of the search
-NOT_PROPOSED = (POOL, FORK, RETRY, FINAL)
+ADDED = "added"  # measured elsewhere, and told with its value
+NOT_PROPOSED = (POOL, FORK, RETRY, FINAL, ADDED)
 
 
 class Direction(StrEnum):

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
-from nasbot.acquisition import by_evolution, by_evolution_and_climbing
+from nasbot.acquisition import Settings, by_evolution, by_evolution_and_climbing
+from nasbot.candidate import Candidate
+from nasbot.domain import Choice, Domain, Float
 from nasbot.evolution import MutationOperator, mutation_schedule
-from tests.searchers.problems import MLP, mlp_pool, value_of
+from nasbot.trial import History, Scored
+from tests.searchers.problems import MLP, mlp_pool, of_outcomes, value_of
 
 
 class Counted:
@@ -14,9 +17,9 @@ class Counted:
     def __init__(self, of=value_of):
         self.of, self.batches = of, []
 
-    def __call__(self, archs):
+    def __call__(self, archs, settings):
         self.batches.append(list(archs))
-        return np.array([self.of(arch) for arch in archs], dtype=float)
+        return np.array([[self.of(arch) for arch in archs] for _ in settings], dtype=float)
 
     @property
     def asked(self):
@@ -28,22 +31,23 @@ def evolve(utility, *, seed=0, n_evaluations=60, seen=(), population=None):
         utility,
         MutationOperator(MLP),
         mlp_pool() if population is None else population,
-        seen=seen,
+        settings=Settings(({},), seen),
         n_evaluations=n_evaluations,
         rng=np.random.default_rng(seed),
     )
 
 
-def climb(utility, *, seed=0, n_evaluations=60, seen=(), incumbents=(), **options):
+def climb(utility, *, seed=0, n_evaluations=60, seen=(), incumbents=(), exact_utility=None):
     return by_evolution_and_climbing(
         utility,
         MutationOperator(MLP),
         mlp_pool(),
         incumbents=incumbents,
-        seen=seen,
+        exact_utility=exact_utility or utility,
+        is_rough=exact_utility is not None,
+        settings=Settings(({},), seen),
         n_evaluations=n_evaluations,
         rng=np.random.default_rng(seed),
-        **options,
     )
 
 
@@ -128,3 +132,61 @@ def test_a_rough_utility_searches_and_the_exact_one_decides():
     assert maximum.best.utility == max(map(value_of, exact.asked)) == value_of(maximum.best.arch)
     assert maximum.n_evaluations == len(rough.asked) + len(exact.asked)
     assert maximum.best.origin in mlp_pool()
+
+
+# -- params ------------------------------------------------------------------------------------------------------------
+
+DOMAIN = Domain(
+    MLP,
+    {
+        "rate": Float(1e-4, 1e-1, log=True, default=1e-2),
+        "batch": Choice(8, 16, 32, 64, 128, ordered=True, default=32),
+        "schedule": Choice("cosine", "step", "constant"),
+    },
+)
+POOL = tuple(Candidate(arch, DOMAIN.default()) for arch in mlp_pool())
+
+
+def joint(of, *, history=None, prior=None, seed=0):
+    """The best candidate for a utility of params alone."""
+
+    def utility(archs, settings):
+        return np.array([[of(params)] * len(archs) for params in settings], dtype=float)
+
+    history = History() if history is None else history
+    rng = np.random.default_rng(seed)
+    return by_evolution_and_climbing(
+        utility,
+        MutationOperator(MLP),
+        mlp_pool(),
+        incumbents=(),
+        exact_utility=utility,
+        is_rough=False,
+        settings=Settings.of(DOMAIN, history, POOL, rng, prior=prior),
+        n_evaluations=20,
+        rng=rng,
+    ).best
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_params_are_tuned_one_by_one_to_where_the_utility_is_highest(seed):
+    wanted = {"rate": 6e-4, "batch": 128, "schedule": "step"}
+    best = joint(lambda params: -np.abs(DOMAIN.unit(params) - DOMAIN.unit(wanted)).sum(), seed=seed).params
+    assert (best["batch"], best["schedule"]) == (128, "step")
+    assert abs(DOMAIN.unit(best)[0] - DOMAIN.unit(wanted)[0]) < 0.1
+
+
+def test_the_prior_decides_where_the_utility_does_not_and_fades():
+    centre = {"rate": 1e-3, "batch": 64}
+    assert joint(lambda params: 0.0, prior=centre).params["batch"] == 64
+    histories = [of_outcomes((candidate, Scored(0.0)) for candidate in POOL * times) for times in (1, 20)]
+    early, late = (Settings.of(DOMAIN, h, POOL, np.random.default_rng(0), prior=centre) for h in histories)
+    assert early.log_prior.min() < 5 * late.log_prior.min() < 0
+    assert not Settings.of(DOMAIN, histories[0], POOL, np.random.default_rng(0)).log_prior.any()
+
+
+def test_known_candidates_are_passed_over_but_not_their_networks():
+    history = of_outcomes((candidate, Scored(0.0)) for candidate in POOL)
+    best = joint(lambda params: 5.0 * (params == DOMAIN.default()) + 0.0, history=history)
+    assert Candidate(best.arch, best.params) not in POOL
+    assert best.params == DOMAIN.default()

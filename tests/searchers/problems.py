@@ -58,10 +58,10 @@ def scored(networks, values=None):
 
 
 def of_outcomes(pairs):
-    """A history of (network, outcome), None for a pending one, recorded in this order."""
+    """A history of (network or candidate, outcome), None for a pending one, recorded in this order."""
     trials, rank = [], 0
-    for number, (arch, outcome) in enumerate(pairs):
-        trial = Trial(number=number, candidate=Candidate(arch))
+    for number, (given, outcome) in enumerate(pairs):
+        trial = Trial(number=number, candidate=given if isinstance(given, Candidate) else Candidate(given))
         if outcome is not None:
             trial = trial.begun(float(number)).ended(outcome, at=number + 1.0, rank=rank)
             rank += 1
@@ -76,10 +76,10 @@ def timeout():
 def follow(searcher, n, outcome=lambda arch: Scored(value_of(arch)), history=None, seed=3):
     """The history after n more proposals, each told at once what ``outcome`` says of it (None: left pending)."""
     if history is None:
-        history = of_outcomes((one.arch, outcome(one.arch)) for one in searcher.initial_pool())
+        history = of_outcomes((one, outcome(one.arch)) for one in searcher.initial_pool())
     for _ in range(n):
         proposal = propose(searcher, history, seed)
-        assert proposal.arch.fingerprint not in history.seen
+        assert proposal.candidate.fingerprint not in history.seen
         trial = proposal.trial(history)
         ended = outcome(proposal.arch)
         if ended is not None:

@@ -30,6 +30,7 @@ from nasbot.evolution.selection import select, selection_probabilities
 # small one, where nearly everything near the best has been seen, asking must come to an end.
 TRIES = 100
 TRIES_EACH = 20
+TRIES_IN_VAIN = 40  # one after the other, and as many as are asked for: then as good as all is used up
 
 
 def evaluation_schedule(step: int) -> int:
@@ -109,11 +110,14 @@ class Evolution:
         parents, probabilities = self._parents()
         found: list[Mutation] = []
         n_tries = TRIES + TRIES_EACH * n_mutations
-        while len(found) < n_mutations and n_tries > 0:
+        n_in_vain = 0
+        while len(found) < n_mutations and n_tries > 0 and n_in_vain < TRIES_IN_VAIN + n_mutations:
             n_draws = min(n_mutations - len(found), n_tries)
             n_tries -= n_draws
             drawn = [self.operator(parents[i], rng=rng) for i in select(probabilities, n_draws, rng=rng)]
-            found += [mutation for mutation in drawn if self._is_new(mutation)]
+            new = [mutation for mutation in drawn if self._is_new(mutation)]
+            n_in_vain = 0 if new else n_in_vain + n_draws
+            found += new
         return found
 
     def _parents(self) -> tuple[tuple[Architecture, ...], NDArray[np.float64]]:

@@ -106,6 +106,8 @@ class NASBOT(PoolSearcher):
     acquisition: Acquisition = field(default_factory=LogEI)  # or its name: "log-ei", "ei", "ucb", "thompson", "uniform"
     maximiser: Maximiser = Maximiser.CLIMBING
     kernel_terms: KernelTerms = KernelTerms.BOTH
+    # Good params are expected around their defaults, or where these values say otherwise; None: anywhere.
+    prior: Params | None = field(default_factory=dict)
     name: str = "NASBOT"
 
     def __post_init__(self) -> None:
@@ -117,6 +119,8 @@ class NASBOT(PoolSearcher):
         object.__setattr__(self, "acquisition", acquisition_of(self.acquisition))
         for option, kind in (("maximiser", Maximiser), ("kernel_terms", KernelTerms)):
             object.__setattr__(self, option, member(kind, getattr(self, option), option))
+        if self.prior is not None:
+            object.__setattr__(self, "prior", self.domain.checked_centre(self.prior))
 
     @cached_property
     def _memory(self) -> DistanceMemory:
@@ -202,7 +206,8 @@ class NASBOT(PoolSearcher):
     ) -> Maximum:
         for_chance, for_settings = for_utility.spawn(2)
         chance = for_chance.random()
-        settings = Settings.of(self.domain, history, self.initial_pool(), for_settings)
+        centre = None if self.prior is None else self.domain.completed(self.prior)
+        settings = Settings.of(self.domain, history, self.initial_pool(), for_settings, prior=centre)
         utility = self._utility_under(view, chance, for_utility, clock)
         operator = self.operator()
         n_evaluations = evaluation_schedule(self.step(history))

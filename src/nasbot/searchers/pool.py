@@ -96,9 +96,9 @@ class PoolSearcher:
     def drawn_setting(self, history: History, rng: np.random.Generator) -> Settings:
         """One setting of the params, uniformly drawn; the empty one where none are searched."""
         if not self.params:
-            return Settings(({},), np.zeros(1), history.seen)
+            return Settings(({},), history.seen)
         known = frozenset(trial.arch for trial in history)
-        return Settings((self.domain.drawn(rng),), np.zeros(1), history.seen, known)
+        return Settings((self.domain.drawn(rng),), history.seen, known)
 
     def any_new(self, history: History, *, rng: np.random.Generator) -> Candidate:
         """A network one step from one that is known, or of the pool; for when evolution has found nothing new.

@@ -24,6 +24,8 @@ def described(searcher: PoolSearcher) -> dict[str, Json]:
     del options["space"]
     for name in ("params", "fidelity"):  # parts of the domain, which a study stores itself
         del options[name]
+    if options.get("prior") == {}:  # as if there were no such option: studies from before it go on
+        del options["prior"]
     options["pool"] = [candidate.fingerprint for candidate in searcher.initial_pool()]
     return {"type": type(searcher).__name__, **options}
 
@@ -33,6 +35,8 @@ def _described(value: object) -> Json:
         return value
     if isinstance(value, str):
         return str(value)
+    if isinstance(value, Mapping):
+        return {str(name): _described(entry) for name, entry in value.items()}
     if isinstance(value, Acquisition):
         return description(value) or _foreign(value)
     if isinstance(value, tuple | list):

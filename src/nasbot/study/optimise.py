@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 from nasbot.architecture.space import SearchSpace
+from nasbot.domain import Param
 from nasbot.errors import OptionError
 from nasbot.execution import Executor, Objective
+from nasbot.execution.evaluation import wanted
 from nasbot.searchers.base import Searcher
 from nasbot.storage import is_begun
 from nasbot.study.budget import Budget
@@ -38,15 +41,17 @@ class SearchOptions(RunOptions, total=False):
     seconds: float | None
     seed: int
     searcher: Searcher | None  # NASBOT with its defaults
+    params: Mapping[str, Param]  # searched together with the network
 
 
 def maximise(objective: Objective, space: SearchSpace | str, **options: Unpack[SearchOptions]) -> StudyView:
     """Search the space (``"cnn"``: all CNNs within the paper's limits) for a network of high value.
 
-    Options: ``name`` of the study, ``trials`` or ``seconds`` it may spend in all, ``seed``, ``searcher`` (NASBOT), and
-    ``workers``, ``executor``, ``timeout_per_trial``, ``memory_per_trial``, ``max_consecutive_failures``, ``overtime``,
-    ``on_change`` as in ``Study.optimise``. The study is kept under its name, that of the objective unless another is
-    given, so the same call goes on where it was left, and one with more trials for longer; ``name=None`` keeps nothing.
+    Options: ``name`` of the study, ``trials`` or ``seconds`` it may spend in all, ``seed``, ``searcher`` (NASBOT),
+    ``params`` (``{"learning_rate": Float(1e-4, 1e-1, log=True)}``) that are searched too, and ``workers``,
+    ``executor``, ``timeout_per_trial``, ``memory_per_trial``, ``max_consecutive_failures``, ``overtime``, ``on_change``
+    as in ``Study.optimise``. The study is kept under its name, that of the objective unless another is given, so the
+    same call goes on where it was left, and one with more trials for longer; ``name=None`` keeps nothing.
     The study that is returned is open for reading, not for driving, so that the call can be repeated.
     """
     return _optimised(Direction.MAXIMISE, objective, space, options)
@@ -65,7 +70,13 @@ def _optimised(
         raise OptionError(f"{direction}: unknown option {unknown[0]!r}; there are {known}")
     budget = Budget(options.get("trials"), options.get("seconds"))
     name = options["name"] if "name" in options else _name_of(objective)
-    searcher, seed = _searcher(space, options.get("searcher"), name), options.get("seed", 0)
+    searcher = _searcher(space, options.get("params", {}), options.get("searcher"), name)
+    seed = options.get("seed", 0)
+    if searcher.domain.params and not wanted(objective):
+        names = ", ".join(searcher.domain.params)
+        raise OptionError(
+            f"params: {names}: searched, but the objective takes neither params nor trial beside the network"
+        )
     run: RunOptions = {key: options[key] for key in RunOptions.__annotations__ if key in options}  # type: ignore[literal-required, assignment]
     if name is None:
         return Study.in_memory(searcher, seed=seed, direction=direction).optimise(objective, budget, **run)
@@ -85,18 +96,22 @@ def _name_of(objective: Objective) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:60] or "study"
 
 
-def _searcher(space: SearchSpace | str, given: Searcher | None, name: str | Path | None) -> Searcher:
+def _searcher(
+    space: SearchSpace | str, params: Mapping[str, Param], given: Searcher | None, name: str | Path | None
+) -> Searcher:
     """The one given; or NASBOT, with the options that the study of this name was begun with, if there is one."""
     where = space if isinstance(space, SearchSpace) else SearchSpace(space)
     if given is None:
         from nasbot.searchers.nasbot import NASBOT
         from nasbot.study.rebuilding import as_begun
 
-        made = NASBOT(space=where)
+        made = NASBOT(space=where, params=params)
         if name is None or not is_begun(name):
             return made
         with StudyView.read(name, vocabulary=where.vocabulary) as begun:
             return as_begun(made, begun.settings)
     if given.domain.networks != where:
         raise OptionError(f"space: expected that of the searcher, {given.domain.networks}, got {where}")
+    if params and dict(params) != given.domain.params:
+        raise OptionError("params: the searcher that is given has its own; expected one or the other")
     return given

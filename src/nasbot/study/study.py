@@ -37,7 +37,7 @@ from nasbot.study.requests import changed_trial
 from nasbot.study.runs import command_line, new_run
 from nasbot.study.settings import check_same, study_settings
 from nasbot.study.view import StudyView
-from nasbot.trial import POOL, Cancelled, Direction, History, Outcome, Point, Provenance, Trial, TrialState
+from nasbot.trial import ADDED, POOL, Cancelled, Direction, History, Outcome, Point, Provenance, Trial, TrialState
 
 VOID = "void: the run it was meant for had ended"
 
@@ -138,6 +138,20 @@ class Study(StudyView):
         Raises StudyError for a trial that is unknown, was not asked for, or was told before.
         """
         return self._record(self._running_trial(trial), outcome_of(value), at=self.elapsed())
+
+    def add(self, candidate: Candidate | Architecture, value: object) -> Trial:
+        """Record what was measured elsewhere: a number, or an Outcome. A network alone has its params at defaults.
+
+        Raises OptionError or OutsideSpaceError for a candidate outside the domain, StudyError for one that is known.
+        """
+        domain, history = self.searcher.domain, self.history
+        added = domain.candidate(candidate)
+        domain.check(added)
+        if added.fingerprint in history.seen:
+            number = next(trial.number for trial in history if trial.candidate.fingerprint == added.fingerprint)
+            raise StudyError(f"add: trial {number} has this candidate already; its outcome is told once")
+        trial = Proposal(added, origin=Provenance(searcher=ADDED)).trial(history)
+        return self._record(trial, outcome_of(value), at=self.elapsed())
 
     def report(self, trial: Trial | int, step: int, value: float) -> Trial:
         """Add a point to a running trial's curve; a value that is not finite is not recorded."""

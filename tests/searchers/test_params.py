@@ -1,0 +1,150 @@
+"""Params searched together with the network: never the same candidate, resumes, the prior, points told."""
+
+import json
+from functools import partial
+
+import pytest
+
+import nasbot
+from nasbot import Candidate, Choice, Float, Integer, OptionError, SearchSpace
+from nasbot.errors import OutsideSpaceError, StudyError
+from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
+from nasbot.study import Study
+from nasbot.study.rebuilding import searcher_of_study
+from nasbot.trial import Scored
+from tests.conftest import THOROUGH
+from tests.searchers.problems import SEARCHERS, follow, made, mlp_pool, propose, value_of
+
+PARAMS = {
+    "rate": Float(1e-4, 1e-1, log=True, default=1e-2),
+    "batch": Choice(8, 16, 32, 64, ordered=True, default=32),
+    "schedule": Choice("cosine", "step"),
+    "drops": Integer(1, 4, when=("schedule", "step")),
+}
+joint = partial(made, params=PARAMS)
+N_IN_A_ROW = {NASBOT: 25, RandomSearch: 40, EvolutionSearch: 100, TreeBO: 15}  # 500 of each in a thorough run
+
+
+def score(arch, params, trial):
+    assert trial.params == params
+    return value_of(arch) - abs(PARAMS["rate"].unit(params["rate"]) - 0.3) - 0.1 * (params["schedule"] == "step")
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kind", SEARCHERS)
+def test_proposals_in_a_row_without_a_duplicate_and_inside(kind):
+    searcher = joint(kind)
+    history = follow(searcher, 500 if THOROUGH else N_IN_A_ROW[kind])
+    assert len({trial.candidate.fingerprint for trial in history}) == len(history)
+    for trial in history:
+        searcher.domain.check(trial.candidate)
+    assert len({trial.candidate.params["rate"] for trial in history}) > 3
+
+
+@pytest.mark.parametrize("kind", SEARCHERS)
+def test_the_same_after_a_resume(kind, tmp_path):
+    whole = Study.in_memory(joint(kind), seed=1).optimise(score, 10)
+    with Study.open(tmp_path / "study.db", joint(kind), seed=1) as study:
+        study.optimise(score, 6)
+    with Study.open(tmp_path / "study.db", joint(kind), seed=1) as study:
+        study.optimise(score, 10)
+        assert [t.candidate for t in study.history] == [t.candidate for t in whole.history]
+
+
+def test_a_resume_with_another_domain_shows_the_difference(tmp_path):
+    Study.open(tmp_path / "study.db", joint(NASBOT)).close()
+    wider = {**PARAMS, "rate": Float(1e-4, 1.0, log=True, default=1e-2)}
+    with pytest.raises(StudyError, match=r"params\.rate\.high: stored 0\.1, given 1\.0(.|\n)*--fork"):
+        Study.open(tmp_path / "study.db", joint(NASBOT, params=wider))
+
+
+# -- the prior ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prior", [{}, None, {"rate": 1e-3, "schedule": "step", "drops": 2}])
+def test_a_searcher_with_this_prior_is_made_again_from_its_settings(prior):
+    searcher = joint(NASBOT, prior=prior)
+    study = Study.in_memory(searcher)
+    again = searcher_of_study(json.loads(json.dumps(study.settings)), study.history)
+    assert again.prior == prior
+    history = follow(searcher, 0)
+    assert propose(again, history).candidate == propose(searcher, history).candidate
+
+
+def test_the_prior_moves_proposals():
+    history = follow(joint(NASBOT), 0)
+    rates = {name: _rate(history, prior) for name, prior in (("low", {"rate": 1e-4}), ("high", {"rate": 1e-1}))}
+    assert rates["low"] < rates["high"]
+
+
+def _rate(history, prior):
+    return propose(joint(NASBOT, prior=prior), history).candidate.params["rate"]
+
+
+def test_networks_alone_are_described_as_before():
+    assert "prior" not in made(NASBOT).settings()
+    assert made(NASBOT, prior=None).settings()["prior"] is None
+
+
+@pytest.mark.parametrize(
+    ("prior", "said"), [({"size": 1}, "unknown here"), ({"rate": 5.0}, "param rate"), ("low", "by name, or None")]
+)
+def test_a_prior_that_cannot_be_meant(prior, said):
+    with pytest.raises(OptionError, match=said):
+        joint(NASBOT, prior=prior)
+
+
+# -- points measured elsewhere -----------------------------------------------------------------------------------------
+
+
+def test_what_was_measured_elsewhere_is_known(tmp_path):
+    searcher = joint(NASBOT)
+    tuned = Candidate(mlp_pool()[0], {"rate": 1e-3, "batch": 8, "schedule": "cosine"})
+    with Study.open(tmp_path / "study.db", searcher) as study:
+        added = study.add(tuned, 100.0)
+        assert (added.value, added.origin.searcher, study.best.number) == (100.0, "added", added.number)
+        with pytest.raises(StudyError, match=f"trial {added.number} has this candidate already"):
+            study.add(tuned, 3.0)
+        with pytest.raises(StudyError, match="trial 0 has this candidate already"):
+            study.add(mlp_pool()[0], 3.0)  # waiting
+        with pytest.raises(OptionError, match="param batch"):
+            study.add(Candidate(mlp_pool()[0], {**tuned.params, "batch": 9}), 3.0)
+        with pytest.raises(OutsideSpaceError):
+            study.add(Candidate(nasbot.initial_pool("mlp-reg")[2], tuned.params), 3.0)
+        study.optimise(score, 6)
+    with Study.open(tmp_path / "study.db", searcher) as again:
+        assert again.best.candidate == tuned
+        assert [trial.candidate for trial, proposal in again.replay()] == [p.candidate for _, p in again.replay()]
+
+
+# -- in one call -------------------------------------------------------------------------------------------------------
+
+
+def test_maximise_searches_params_too():
+    study = nasbot.maximise(
+        score, "mlp-reg", params={"rate": PARAMS["rate"], "schedule": PARAMS["schedule"]}, **_few(13)
+    )
+    assert set(study.best.candidate.params) == {"rate", "schedule"}
+    assert len(study.history.completed) == 13
+    seen = []
+    nasbot.minimise(lambda arch, params: seen.append(params) or len(params), "mlp-reg", params=PARAMS, **_few(1))
+    assert seen[0]["rate"] == 1e-2
+
+
+def test_params_need_an_objective_that_takes_them_and_no_other_searcher():
+    with pytest.raises(OptionError, match="rate, batch, schedule, drops: searched, but the objective takes neither"):
+        nasbot.maximise(value_of, "mlp-reg", params=PARAMS, **_few(1))
+    with pytest.raises(OptionError, match="the searcher that is given has its own"):
+        nasbot.maximise(score, "mlp-reg", params=PARAMS, searcher=NASBOT(space=SearchSpace("mlp-reg")), **_few(1))
+
+
+def _few(trials):
+    return {"trials": trials, "name": None}
+
+
+def test_an_objective_may_take_params_by_the_trial_alone():
+    def by_trial(arch, trial):
+        return Scored(trial.params["rate"])
+
+    study = nasbot.maximise(by_trial, "mlp-reg", params=PARAMS, **_few(1))
+    assert study.best.value == 1e-2
