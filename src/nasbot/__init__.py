@@ -42,6 +42,7 @@ from nasbot.errors import (
 from nasbot.otmann import (
     Distances,
     Matching,
+    NeighbourIndex,
     Otmann,
     PairwiseDistances,
     RuleSet,
@@ -137,6 +138,7 @@ __all__ = [
     "NASBOTClassifier",
     "NASBOTRegressor",
     "NasbotError",
+    "NeighbourIndex",
     "OnBest",
     "OptionError",
     "Otmann",
