@@ -44,6 +44,7 @@ from nasbot.errors import (
 from nasbot.otmann import (
     Distances,
     Matching,
+    NeighbourIndex,
     Otmann,
     PairwiseDistances,
     RuleSet,
@@ -144,6 +145,7 @@ __all__ = [
     "NASBOTClassifier",
     "NASBOTRegressor",
     "NasbotError",
+    "NeighbourIndex",
     "OnBest",
     "OptionError",
     "Otmann",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cached_property
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from nasbot import _json
 from nasbot._display import display
+from nasbot._growing import First, SeenBefore
 from nasbot._json import plain_json, utf8
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
@@ -328,41 +329,127 @@ _NEXT_STATES: Mapping[TrialState, frozenset[TrialState]] = {
 class Evaluated(NamedTuple):
     """The candidates that have values, and the values, higher being better, in the order of their recording."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: Sequence[Candidate]
     values: NDArray[np.float64]  # read-only
     fidelities: NDArray[np.float64]  # read-only
 
 
-@dataclass(frozen=True)
+class _Ledger:
+    """Finished trials in the order of their recording: shared by the histories that grew from one another.
+
+    It only grows, and a history knows how much of it was there in its time; so a trial more costs no copy. Whoever goes
+    on from an earlier history gets a ledger of their own (``after``).
+    """
+
+    def __init__(self, direction: Direction, finished: Iterable[Trial] = ()) -> None:
+        self.direction = direction
+        self.by_number: dict[int, Trial] = {}
+        self.finished: list[Trial] = []
+        self.completed: list[Trial] = []
+        self.failed: list[Trial] = []
+        self.candidates: list[Candidate] = []  # of those completed
+        self.columns = np.empty((2, 64))  # their values, higher being better, and their fidelities; room behind them
+        # The first outcome of each candidate that need not be proposed again; filled in where that is asked for.
+        self.places: dict[str, int] = {}
+        self.places_at: dict[tuple[str, float], int] = {}
+        self._n_placed = 0
+        for trial in finished:
+            self._append(trial)
+
+    def after(self, n: int, trial: Trial) -> _Ledger:
+        """The ledger in which ``trial`` follows the first ``n``: this one unless it has gone on differently."""
+        ledger = self if len(self.finished) == n else _Ledger(self.direction, self.finished[:n])
+        ledger._append(trial)
+        return ledger
+
+    @property
+    def lengths(self) -> tuple[int, int, int]:
+        """How many are finished, completed, failed."""
+        return len(self.finished), len(self.completed), len(self.failed)
+
+    def place_first(self, n: int) -> None:
+        """Fill in ``places`` and ``places_at`` for the first ``n``."""
+        for place in range(self._n_placed, n):
+            trial = self.finished[place]
+            if _counts_as_seen(trial):
+                fingerprint = trial.candidate.fingerprint
+                self.places.setdefault(fingerprint, place)
+                self.places_at.setdefault((fingerprint, trial.fidelity), place)
+        self._n_placed = max(self._n_placed, n)
+
+    def _append(self, trial: Trial) -> None:
+        self.by_number[trial.number] = trial
+        if trial.value is not None:
+            n = len(self.completed)
+            if n == self.columns.shape[1]:
+                self.columns = np.concatenate([self.columns, np.empty_like(self.columns)], axis=1)
+            self.columns[:, n] = self.direction.turned(trial.value), trial.fidelity
+            self.candidates.append(trial.candidate)
+            self.completed.append(trial)
+        elif isinstance(trial.outcome, Failed):
+            self.failed.append(trial)
+        self.finished.append(trial)
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class History(Sequence[Trial]):
-    """All trials of a study; ``history[n]`` is trial n. Whatever is derived is in an order that a resume repeats."""
+    """All trials of a study; ``history[n]`` is trial n. Whatever is derived is in an order that a resume repeats.
 
-    trials: tuple[Trial, ...] = ()
-    direction: Direction = Direction.MAXIMISE
+    A value that never changes. Histories that grew from one another share what they have in common.
+    """
 
-    def __post_init__(self) -> None:
-        for number, trial in enumerate(self.trials):
+    direction: Direction
+    _n: int
+    _pending: Mapping[int, Trial]  # by number, ascending
+    _ledger: _Ledger
+    _lengths: tuple[int, int, int]  # how many of those in its lists: finished, completed, failed
+
+    def __init__(self, trials: Iterable[Trial] = (), direction: Direction = Direction.MAXIMISE) -> None:
+        trials = tuple(trials)
+        for number, trial in enumerate(trials):
             if trial.number != number:
                 raise StudyError(f"trials are numbered 0, 1, 2, …; expected {number}, got {trial.number}")
-        ranks = sorted(trial.rank for trial in self.trials if trial.rank is not None)
+        finished = sorted((t for t in trials if t.rank is not None), key=lambda t: t.rank or 0)
+        ranks = [trial.rank for trial in finished]
         if ranks != list(range(len(ranks))):
             raise StudyError(f"outcomes are ranked 0, 1, 2, … in the order of their recording; got {ranks[:20]}")
+        pending = {trial.number: trial for trial in trials if trial.outcome is None}
+        ledger = _Ledger(direction, finished)
+        self._know(direction, len(trials), pending, ledger, ledger.lengths)
+
+    def _know(self, *values: object) -> None:
+        self.__dict__.update(zip((entry.name for entry in fields(self)), values, strict=True))
+
+    @property
+    def _n_finished(self) -> int:
+        return self._lengths[0]
 
     @overload
     def __getitem__(self, index: int) -> Trial: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[Trial]: ...
     def __getitem__(self, index: int | slice) -> Trial | Sequence[Trial]:
-        return self.trials[index]
+        places = range(self._n)[index]
+        return tuple(map(self._trial, places)) if isinstance(places, range) else self._trial(places)
+
+    def _trial(self, number: int) -> Trial:
+        # Pending ones first: the ledger may know by now how one of them ended.
+        return self._pending.get(number) or self._ledger.by_number[number]
 
     def __len__(self) -> int:
-        return len(self.trials)
+        return self._n
 
     def __iter__(self) -> Iterator[Trial]:
-        return iter(self.trials)
+        return map(self._trial, range(self._n))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, History):
+            return NotImplemented
+        mine, others = (self.direction, self._n, self._pending), (other.direction, other._n, other._pending)
+        return mine == others and self.finished == other.finished
 
     def __repr__(self) -> str:
-        n = {state: sum(trial.state is state for trial in self.trials) for state in TrialState}
+        n = {state: sum(trial.state is state for trial in self) for state in TrialState}
         counts = ", ".join(f"{count} {state}" for state, count in n.items() if count)
         return f"<History: {counts or 'no trials'}>"
 
@@ -370,23 +457,26 @@ class History(Sequence[Trial]):
         return str(display("study.html")(self))
 
     @cached_property
-    def finished(self) -> tuple[Trial, ...]:
-        """Trials with an outcome, in the order in which outcomes were recorded."""
-        return tuple(sorted((t for t in self.trials if t.rank is not None), key=lambda t: t.rank or 0))
+    def trials(self) -> tuple[Trial, ...]:
+        """All of them, by number."""
+        return tuple(self)
 
-    @cached_property
-    def completed(self) -> tuple[Trial, ...]:
+    @property
+    def finished(self) -> Sequence[Trial]:
+        """Trials with an outcome, in the order in which outcomes were recorded."""
+        return First(self._ledger.finished, self._n_finished)
+
+    @property
+    def completed(self) -> Sequence[Trial]:
         """Trials with a value, in the order in which values were recorded."""
-        return tuple(trial for trial in self.finished if isinstance(trial.outcome, Scored))
+        return First(self._ledger.completed, self._lengths[1])
 
     @cached_property
     def evaluated(self) -> Evaluated:
         """The candidates of ``completed``, their values turned so that higher is better, and their fidelities."""
-        values = np.array([self.merit(trial) for trial in self.completed], dtype=np.float64)
-        fidelities = np.array([trial.fidelity for trial in self.completed], dtype=np.float64)
-        values.setflags(write=False)
-        fidelities.setflags(write=False)
-        return Evaluated(tuple(trial.candidate for trial in self.completed), values, fidelities)
+        columns = self._ledger.columns[:, : self._lengths[1]]
+        columns.setflags(write=False)
+        return Evaluated(First(self._ledger.candidates, self._lengths[1]), *columns)
 
     def merit(self, trial: Trial) -> float:
         """The value of a completed trial, turned so that higher is better."""
@@ -396,74 +486,62 @@ class History(Sequence[Trial]):
     @cached_property
     def ranked(self) -> tuple[Trial, ...]:
         """Trials with a value at full fidelity, the best first; of equals the one recorded first."""
-        full = [trial for trial in self.completed if trial.fidelity >= 1]
-        return tuple(sorted(full, key=lambda trial: (-self.merit(trial), trial.rank)))
+        _, values, fidelities = self.evaluated
+        order = np.argsort(-values, kind="stable")
+        return tuple(self._ledger.completed[i] for i in order[fidelities[order] >= 1])
 
-    @cached_property
-    def failed(self) -> tuple[Trial, ...]:
+    @property
+    def failed(self) -> Sequence[Trial]:
         """Trials that failed, in the order in which that was recorded."""
-        return tuple(trial for trial in self.finished if isinstance(trial.outcome, Failed))
+        return First(self._ledger.failed, self._lengths[2])
 
     @cached_property
     def pending(self) -> tuple[Trial, ...]:
         """Trials that wait or run, by number: their networks are chosen, their values unknown."""
-        return tuple(trial for trial in self.trials if trial.outcome is None)
+        return tuple(self._pending.values())
 
     @cached_property
-    def seen(self) -> frozenset[str]:
+    def seen(self) -> Set[str]:
         """Fingerprints of all candidates but those cancelled or failed by the machine; none may be proposed anew."""
-        return frozenset(fingerprint for fingerprint, _ in self.seen_at)
+        self._ledger.place_first(self._n_finished)
+        pending = frozenset(trial.candidate.fingerprint for trial in self.pending)
+        return SeenBefore(self._ledger.places, self._n_finished, pending)
 
     @cached_property
-    def seen_at(self) -> frozenset[tuple[str, float]]:
+    def seen_at(self) -> Set[tuple[str, float]]:
         """The same with the fidelities: a candidate is evaluated once at each."""
-        return frozenset((t.candidate.fingerprint, t.fidelity) for t in self.trials if _counts_as_seen(t))
+        self._ledger.place_first(self._n_finished)
+        pending = frozenset((trial.candidate.fingerprint, trial.fidelity) for trial in self.pending)
+        return SeenBefore(self._ledger.places_at, self._n_finished, pending)
 
     @cached_property
     def best(self) -> Trial | None:
         """The best trial of full fidelity, the first recorded of equal ones; None while there is none."""
-        return max(
-            (trial for trial in self.completed if trial.fidelity >= 1),
-            key=lambda trial: (self.merit(trial), -(trial.rank or 0)),
-            default=None,
-        )
+        _, values, fidelities = self.evaluated
+        full = np.flatnonzero(fidelities >= 1)
+        return self._ledger.completed[full[values[full].argmax()]] if len(full) else None
 
     def with_trial(self, trial: Trial) -> History:
-        """The history in which ``trial`` is the next one, or replaces its earlier self.
+        """The history in which ``trial`` is the next one, or replaces its earlier self; it costs no copy of the others.
 
         Raises StudyError where a trial cannot have become that: it is finished, or its network or origin differ.
         """
-        if not 0 <= trial.number <= len(self.trials):
-            raise StudyError(f"there is no trial {trial.number}; the study has {len(self.trials)}")
-        if trial.number < len(self.trials):
-            _check_step(self.trials[trial.number], trial)
-        if trial.rank is not None and trial.rank != len(self.finished):
-            raise StudyError(f"trial {trial.number}: the next outcome has rank {len(self.finished)}, got {trial.rank}")
-        return self._followed_by(trial)
-
-    def _followed_by(self, trial: Trial) -> History:
-        """What ``with_trial`` promises, of a trial that was checked.
-
-        A loop does this several times a trial, so nothing of length n is checked or sorted again, and what was derived
-        of this history is carried over to the next.
-        """
-        after = object.__new__(History)
-        before, after_it = self.trials[: trial.number], self.trials[trial.number + 1 :]
-        derived: dict[str, object] = {"trials": (*before, trial, *after_it), "direction": self.direction}
-        others = tuple(pending for pending in self.pending if pending.number != trial.number)
+        if not 0 <= trial.number <= self._n:
+            raise StudyError(f"there is no trial {trial.number}; the study has {self._n}")
+        if trial.number < self._n:
+            _check_step(self[trial.number], trial)
+        if trial.rank is not None and trial.rank != self._n_finished:
+            raise StudyError(f"trial {trial.number}: the next outcome has rank {self._n_finished}, got {trial.rank}")
+        pending, ledger = dict(self._pending), self._ledger
+        lengths = self._lengths
         if trial.outcome is None:
-            derived["pending"] = tuple(sorted((*others, trial), key=lambda pending: pending.number))
-            derived["finished"], derived["completed"] = self.finished, self.completed
+            pending[trial.number] = trial  # a new one has the highest number
         else:
-            derived["pending"] = others
-            derived["finished"] = (*self.finished, trial)
-            derived["completed"] = (*self.completed, trial) if isinstance(trial.outcome, Scored) else self.completed
-        if _counts_as_seen(trial):
-            is_new = trial.number == len(self.trials)
-            entry = (trial.candidate.fingerprint, trial.fidelity)
-            derived["seen_at"] = self.seen_at | {entry} if is_new else self.seen_at
-            derived["seen"] = self.seen | {entry[0]} if is_new else self.seen
-        after.__dict__.update(derived)
+            pending.pop(trial.number, None)
+            ledger = ledger.after(self._n_finished, trial)
+            lengths = ledger.lengths
+        after = object.__new__(History)
+        after._know(self.direction, max(self._n, trial.number + 1), pending, ledger, lengths)
         return after
 
     def at_proposal(self, number: int) -> History:

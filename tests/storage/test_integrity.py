@@ -2,7 +2,6 @@
 
 import shutil
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from nasbot.errors import FileError, NasbotError, StorageError, StudyError
 from nasbot.storage import Run, SqliteStorage, _schema, examine, post_request, repair
 from nasbot.storage._pages import rows_in
 from nasbot.testing.storage_conformance import SETTINGS, sample_trial
-from nasbot.trial import Failed, FailureCause, Point, Scored, Trial
+from nasbot.trial import Failed, FailureCause, History, Point, Scored, Trial
 from tests.storage.make_golden import FOLDER
 
 N_TRIALS = 12
@@ -129,7 +128,7 @@ def test_nothing_is_lost_of_an_intact_study(path, tmp_path):
     settings, history, runs = read(path)
     assert read(tmp_path / "copy.sqlite") == (
         settings,
-        replace(history, trials=tuple(after_repair(trial) for trial in history)),
+        History((after_repair(trial) for trial in history), history.direction),
         runs,
     )
     assert examine(tmp_path / "copy.sqlite").is_intact

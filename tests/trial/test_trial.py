@@ -158,33 +158,65 @@ def test_notes_are_copied():
 STEPS = st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["begin", "requeue", "score", "fail", "cancel"])))
 
 
+def stepped(history: History, number: int, step: str) -> History:
+    """The history after this step of that trial, or of a new one; itself where there is no such step."""
+    is_new = number >= len(history)
+    new = len(history)
+    trial = Trial(number=new, candidate=Candidate(POOL[new % len(POOL)])) if is_new else history[number]
+    rank = len(history.finished)
+    match step, str(trial.state):
+        case "begin", "waiting":
+            trial = trial.begun(1.0)
+        case "requeue", "running":
+            trial = trial.requeued(interrupted=False)
+        case "score", "running":
+            trial = trial.ended(Scored(float(number)), at=2.0, rank=rank)
+        case "fail", "running":
+            trial = trial.ended(Failed(FailureCause.NAN), at=2.0, rank=rank)
+        case "cancel", "running" | "waiting":
+            trial = trial.ended(Cancelled(), at=2.0, rank=rank)
+        case _ if not is_new:
+            return history
+    return history.with_trial(trial)
+
+
+def assert_as_whole(grown: History, trials: tuple[Trial, ...]) -> None:
+    """``with_trial`` shares what histories have in common; the slow twin has and derives everything anew."""
+    whole = History(trials)
+    assert grown == whole
+    assert (grown.trials, tuple(grown), len(grown)) == (trials, trials, len(trials))
+    for name in ("finished", "completed", "failed", "pending", "seen", "seen_at", "best", "ranked"):
+        assert getattr(grown, name) == getattr(whole, name), name
+    assert len(grown.seen) == len(set(whole.seen))
+    for mine, others in zip(grown.evaluated, whole.evaluated, strict=True):
+        assert list(mine) == list(others)
+
+
 @given(STEPS)
 def test_what_a_grown_history_derives_is_what_a_whole_one_does(steps):
-    """``with_trial`` carries over what was derived before; the slow twin derives everything anew."""
     grown = History()
     for number, step in steps:
-        trial = (
-            grown[number]
-            if number < len(grown)
-            else Trial(number=len(grown), candidate=Candidate(POOL[len(grown) % len(POOL)]))
-        )
-        rank = len(grown.finished)
-        match step, str(trial.state):
-            case "begin", "waiting":
-                trial = trial.begun(1.0)
-            case "requeue", "running":
-                trial = trial.requeued(interrupted=False)
-            case "score", "running":
-                trial = trial.ended(Scored(float(number)), at=2.0, rank=rank)
-            case "fail", "running":
-                trial = trial.ended(Failed(FailureCause.NAN), at=2.0, rank=rank)
-            case "cancel", "running" | "waiting":
-                trial = trial.ended(Cancelled(), at=2.0, rank=rank)
-            case _ if number < len(grown):
-                continue
-        grown = grown.with_trial(trial)
-    whole = History(grown.trials)
-    assert grown == whole
-    for name in ("finished", "completed", "failed", "pending", "seen", "best"):
-        assert getattr(grown, name) == getattr(whole, name), name
-    assert list(grown.evaluated.values) == list(whole.evaluated.values)
+        grown = stepped(grown, number, step)
+    assert_as_whole(grown, grown.trials)
+
+
+@given(STEPS, st.data())
+def test_a_history_is_as_it_was_whatever_grew_from_it(steps, data):
+    versions = [(History(), ())]
+    for number, step in steps:
+        before = versions[data.draw(st.integers(max(0, len(versions) - 3), len(versions) - 1))][0]
+        after = stepped(before, number, step)
+        versions.append((after, tuple(after)))  # and not ``trials``, which would be remembered
+    for version, trials in versions:
+        assert_as_whole(version, trials)
+
+
+def test_a_trial_more_costs_no_copy():
+    history = stepped(stepped(History(), 0, "begin"), 0, "score")
+    after = stepped(stepped(history, 1, "begin"), 1, "score")
+    assert after._ledger is history._ledger
+    assert (len(history.finished), len(after.finished)) == (1, 2)
+    aside = stepped(stepped(history, 1, "begin"), 1, "fail")
+    assert aside._ledger is not history._ledger
+    assert after[1].value == 1.0
+    assert aside[1].value is None

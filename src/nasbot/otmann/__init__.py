@@ -2,6 +2,7 @@
 
 from nasbot.otmann.distances import Distances, Otmann, cross, distance, pairwise
 from nasbot.otmann.matching import MatchedPair, Matching, explain
+from nasbot.otmann.neighbours import NeighbourIndex, Neighbours
 from nasbot.otmann.packing import PackedNetworks
 from nasbot.otmann.pairwise_distances import NetworkDistance, PairwiseDistances
 from nasbot.otmann.presets import PRESETS, RuleSet
@@ -12,6 +13,8 @@ __all__ = [
     "Distances",
     "MatchedPair",
     "Matching",
+    "NeighbourIndex",
+    "Neighbours",
     "NetworkDistance",
     "Otmann",
     "PackedNetworks",

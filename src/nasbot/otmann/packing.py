@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import TypeVar
 
@@ -21,7 +22,7 @@ _ROLE_NUMBER = {Role.INPUT: 0, Role.PROCESSING: 1, Role.DECISION: 2, Role.OUTPUT
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Hops = NDArray[np.int32]
-Number = TypeVar("Number", np.float64, np.int32)
+Number = TypeVar("Number", np.float64, np.int32, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,65 @@ class PackedNetworks:
 
     def __len__(self) -> int:
         return len(self.total_masses)
+
+    @cached_property
+    def places(self) -> tuple[Integers, Integers]:
+        """Where the layers of each class begin and how many there are, (classes, networks) in the order of packing."""
+        rank = np.argsort(self.order)
+        return self.offsets[:, rank], np.diff(self.offsets, axis=1)[:, rank]
+
+    def class_masses(self) -> Floats:
+        """The mass (networks, classes) that each network has in each exchange class, in the order of packing."""
+        sums = np.concatenate([[0.0], np.cumsum(self.masses)])[self.offsets]
+        masses = np.empty((len(self), len(self.offsets)))
+        masses[self.order] = np.diff(sums, axis=1).T
+        return masses
+
+    def taken(self, numbers: Integers) -> PackedNetworks:
+        """Some of these networks, in this order; nothing is computed again."""
+        return joined([self], numbers)
+
+
+def joined(packs: Sequence[PackedNetworks], numbers: Integers | None = None) -> PackedNetworks:
+    """The networks of several packs, one pack after the other, as one; or those with these numbers among them."""
+    first = packs[0]
+    n_layers = np.cumsum([0, *(len(pack.masses) for pack in packs)])
+
+    def of_all(arrays: Sequence[NDArray[Number]]) -> NDArray[Number]:
+        return arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=-1)
+
+    def of_layers(arrays: Sequence[NDArray[Number]]) -> NDArray[Number]:
+        if len(arrays) == 1:
+            return arrays[0]  # with the room behind the layers, since a part of it would have to be copied
+        return of_all([array[:, : len(pack.masses)] for array, pack in zip(arrays, packs, strict=True)])
+
+    begin = of_all(
+        [
+            pack.places[0] + layer_0 if layer_0 else pack.places[0]
+            for pack, layer_0 in zip(packs, n_layers[:-1], strict=True)
+        ]
+    )
+    count, total_masses = of_all([pack.places[1] for pack in packs]), of_all([pack.total_masses for pack in packs])
+    if numbers is not None:
+        begin, count, total_masses = begin[:, numbers], count[:, numbers], total_masses[numbers]
+    order = np.argsort(total_masses, kind="stable")
+    begin, count = begin[:, order].ravel(), count[:, order].ravel()
+    ends = np.cumsum(count)
+    layers = np.arange(ends[-1]) + np.repeat(begin - ends + count, count)
+    ends = ends.reshape(len(first.offsets), -1)
+
+    return PackedNetworks(
+        first.vocabulary,
+        first.rules,
+        order,
+        _with_room(of_layers([pack.hops for pack in packs]), layers),
+        _with_room(of_layers([pack.walks for pack in packs]), layers),
+        of_all([pack.masses for pack in packs])[layers],
+        of_all([pack.labels for pack in packs])[layers],
+        _with_room(of_layers([pack.label_costs for pack in packs]), layers),
+        np.column_stack([np.concatenate([[0], ends[:-1, -1]]), ends]),
+        total_masses,
+    )
 
 
 def shared_vocabulary(archs: Sequence[Architecture]) -> Vocabulary:
@@ -138,7 +198,7 @@ def _with_room(rows: NDArray[Number], columns: Integers) -> NDArray[Number]:
 
     rows = rows.reshape(-1, rows.shape[-1])
     taken = np.zeros((len(rows), len(columns) + LANES), rows.dtype)
-    np.take(rows, columns, axis=1, out=taken[:, : len(columns)])
+    np.take(rows, columns, axis=1, out=taken[:, : len(columns)], mode="clip")  # which needs no buffer
     return taken
 
 
