@@ -1,6 +1,7 @@
 """``nasbot predict``: a study's or a file's answers for new rows, in any of the files, and what can be wrong."""
 
 import io
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -162,8 +163,7 @@ def test_many_chunks_are_one_table(searched, monkeypatch, elsewhere):
 
 
 def spoiled(name, text):
-    with open(name, "w") as file:
-        file.write(text)
+    Path(name).write_text(text)
 
 
 @pytest.mark.parametrize(

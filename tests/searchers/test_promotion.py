@@ -5,8 +5,11 @@ import pytest
 from nasbot.architecture import initial_pool
 from nasbot.candidate import Candidate
 from nasbot.domain import Fidelity
+from nasbot.searchers import NASBOT
 from nasbot.searchers.promotion import by_rank, next_rung, promotable, remaining_cost
+from nasbot.study import Study
 from nasbot.trial import Direction, History, Scored, Trial
+from tests.searchers.problems import SEARCHERS, made, propose, value_of
 
 FIDELITY = Fidelity()
 LOW, MIDDLE, HIGH = FIDELITY.rungs
@@ -56,3 +59,44 @@ def test_higher_rungs_come_first():
 def test_too_few_to_choose_from():
     assert by_rank(trials((0, LOW, 1.0), (1, LOW, 2.0)), FIDELITY) is None
     assert by_rank(History(), FIDELITY) is None
+
+
+# -- searchers on rungs ------------------------------------------------------------------------------------------------
+
+
+def outcome_at(trial):
+    """Better networks are better at every rung, and longer trainings are better."""
+    return Scored(value_of(trial.arch) + trial.fidelity)
+
+
+def searched(kind, n, **options):
+    searcher = made(kind, fidelity=FIDELITY, **options)
+    study = Study.in_memory(searcher, seed=1)
+    for _ in range(n):
+        trial = study.ask()
+        study.tell(trial, outcome_at(trial))
+    return study
+
+
+@pytest.mark.parametrize("kind", SEARCHERS)
+def test_every_searcher_promotes(kind):
+    study = searched(kind, 22)
+    history = study.history
+    promoted = [trial for trial in history if trial.promoted_from is not None]
+    assert promoted
+    for trial in promoted:
+        before = history[trial.promoted_from]
+        assert (before.candidate, next_rung(FIDELITY, before.fidelity)) == (trial.candidate, trial.fidelity)
+    pairs = [(trial.candidate.fingerprint, trial.fidelity) for trial in history]
+    assert len(set(pairs)) == len(pairs)
+    new = [trial for trial in history if trial.promoted_from is None and trial.origin.searcher != "pool"]
+    assert {trial.fidelity for trial in new} == {LOW}
+    assert history.best.fidelity == 1
+    assert all((p.candidate, p.fidelity) == (t.candidate, t.fidelity) for t, p in study.replay())
+
+
+def test_the_belief_learns_from_lower_rungs():
+    history = searched(NASBOT, 16).history
+    assert {trial.fidelity for trial in history} >= {LOW, HIGH}
+    proposal = propose(made(NASBOT, fidelity=FIDELITY), history)
+    assert proposal.forecast is None or proposal.forecast.mean is not None

@@ -33,7 +33,7 @@ from nasbot.automl.plan import (
 )
 from nasbot.automl.tuning import params_of
 from nasbot.candidate import Candidate
-from nasbot.domain import Domain, Param
+from nasbot.domain import Domain, Fidelity, Param
 from nasbot.errors import OptionError, StudyError
 from nasbot.execution import Executor, SerialExecutor
 from nasbot.storage import MemoryStorage, Storage, is_begun, open_storage
@@ -52,6 +52,7 @@ AUTOMATIC = "…"  # a name made from the data
 FAILURES_IN_A_ROW = 3
 SEARCHERS = ("nasbot", "random", "evolution", "treebo")
 POOLS = ("default", "paper")
+COST_WEIGHT = 0.5  # of the logarithm of a network's FLOPs against log expected improvement
 SHORTEST = 0.1  # seconds of a training that the end of the budget cuts short
 LEAST_SHARE = 0.3  # of a time budget, for searching, however long reading and preparing the data took
 
@@ -76,6 +77,7 @@ def search(
     space: SearchSpace | None = None,
     searcher: Searcher | str = "nasbot",
     tune: str | Sequence[str] | Mapping[str, Param] | None = "auto",
+    fidelity: Fidelity | None = None,
     recipe: Recipe | str = "fast",
     pool: str | Sequence[Candidate | Architecture] = "default",
     start_from: Sequence[Architecture] = (),
@@ -107,6 +109,7 @@ def search(
         space: limits on the networks; by default the paper's, and none that cost many times the baseline.
         searcher: what chooses the candidates; an object, or nasbot, random, evolution, treebo.
         tune: params searched with the networks: "auto", names, ``{"learning_rate": Float(...)}``, or None.
+        fidelity: rungs of shorter trainings that decide who gets a full one, ``Fidelity()``; None: full ones only.
         recipe: how networks are trained; an object, "fast" or "paper".
         pool: the candidates to begin with: "default" (strong plain networks), "paper", or your own.
         start_from: networks to begin with, before the pool.
@@ -155,7 +158,7 @@ def search(
         n_rows=len(data.train),
         batch_size=chosen.settings(data.input_shape).batch_size_for(len(data.train)),
     )
-    domain = Domain(where, params_of(tune, data))
+    domain = Domain(where, params_of(tune, data), fidelity)
     finder = _searcher(searcher, domain, pool, start_from, len(data.train), stored)
     n_steps = _length(total, n_workers, data, chosen, begun_with, seed)
     spent = 0.0 if stored is not None else time.monotonic() - begun  # a study's own clock begins with its first trial
@@ -370,7 +373,10 @@ def _searcher(
         from nasbot.searchers.tree_kernel import is_chain
 
         begin = tuple(candidate for candidate in begin if is_chain(candidate.arch))
-    found: Searcher = made[given](space=domain.networks, params=domain.params, fidelity=domain.fidelity, pool=begin)
+    options: dict[str, Any] = {"cost_weight": COST_WEIGHT} if given == "nasbot" else {}
+    found: Searcher = made[given](
+        space=domain.networks, params=domain.params, fidelity=domain.fidelity, pool=begin, **options
+    )
     return found if stored is None else as_begun(found, stored)
 
 

@@ -35,6 +35,8 @@ class EvolutionSearch(PoolSearcher):
 
     def propose(self, history: History, *, rng: np.random.Generator) -> Proposal:
         """A mutation of a network drawn by its value."""
+        if (promoted := self.promoted(history)) is not None:
+            return promoted
         parents = self._parents(history)
         if self.params:
             return self._joint(history, parents, rng)
@@ -49,9 +51,9 @@ class EvolutionSearch(PoolSearcher):
             arch, origin, steps = mutations[0].arch, mutations[0].parent, mutations[0].steps
         else:
             candidate = self.any_new(history, rng=rng)
-            return Proposal(candidate, origin=self.lineage(history, candidate, None))
+            return Proposal(candidate, self.first_rung, origin=self.lineage(history, candidate, None))
         made = Found(arch, {}, math.nan, origin, steps)
-        return Proposal(Candidate(arch), origin=self.lineage(history, Candidate(arch), made))
+        return Proposal(Candidate(arch), self.first_rung, origin=self.lineage(history, Candidate(arch), made))
 
     def _joint(self, history: History, parents: Sequence[Trial], rng: np.random.Generator) -> Proposal:
         """A mutation of a candidate drawn by its value: of its network in half of the cases, its params, or both."""
@@ -70,9 +72,9 @@ class EvolutionSearch(PoolSearcher):
             if candidate.fingerprint not in history.seen:
                 steps = () if mutation is None else mutation.steps
                 made = Found(candidate.arch, params, math.nan, parent.arch, steps)
-                return Proposal(candidate, origin=self.lineage(history, candidate, made))
+                return Proposal(candidate, self.first_rung, origin=self.lineage(history, candidate, made))
         candidate = self.any_new(history, rng=rng)
-        return Proposal(candidate, origin=self.lineage(history, candidate, None))
+        return Proposal(candidate, self.first_rung, origin=self.lineage(history, candidate, None))
 
     def _parents(self, history: History) -> list[Trial]:
         """A generation is made from the ones before: what its own members found out is not looked at yet."""

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from nasbot.acquisition import (
     Acquisition,
     Feasibility,
+    Found,
     LogEI,
     Maximum,
     Outlook,
@@ -38,6 +39,7 @@ from nasbot.acquisition import (
     uniform,
 )
 from nasbot.architecture import Architecture, Vocabulary
+from nasbot.architecture.resources import resources
 from nasbot.candidate import Candidate, Params
 from nasbot.errors import OptionError
 from nasbot.evolution import CNN_MODIFIERS, MLP_MODIFIERS, evaluation_schedule, one_step_edits
@@ -49,6 +51,7 @@ from nasbot.searchers.base import Proposal
 from nasbot.searchers.effect import Effect, Effects, Near
 from nasbot.searchers.memory import DistanceMemory
 from nasbot.searchers.pool import RETUNE, PoolSearcher, best_networks, member, shown
+from nasbot.searchers.promotion import by_rank, promotable, remaining_cost
 from nasbot.searchers.threads import on_one_blas_thread
 from nasbot.trial import EXTERNAL_CAUSES, Failed, Forecast, History, Trial
 
@@ -61,6 +64,7 @@ N_INCUMBENTS = 10  # best evaluated networks from which the default maximiser al
 # With more evaluated networks than this, candidates are compared by a belief that knows so many of them, half the best
 # and half a fair sample of the rest, and only the best candidates by the whole belief: distances are most of deciding.
 N_LANDMARKS = 32
+N_PROMOTABLE = 20  # candidates of lower rungs that are compared with the best new one
 N_NEAREST = 5  # evaluated networks shown beside a prediction
 
 
@@ -108,6 +112,8 @@ class NASBOT(PoolSearcher):
     kernel_terms: KernelTerms = KernelTerms.BOTH
     # Good params are expected around their defaults, or where these values say otherwise; None: anywhere.
     prior: Params | None = field(default_factory=dict)
+    # Utility per cost: so many times the logarithm of a network's FLOPs is taken off log utilities. No clock is asked.
+    cost_weight: float = 0.0
     name: str = "NASBOT"
 
     def __post_init__(self) -> None:
@@ -119,6 +125,8 @@ class NASBOT(PoolSearcher):
         object.__setattr__(self, "acquisition", acquisition_of(self.acquisition))
         for option, kind in (("maximiser", Maximiser), ("kernel_terms", KernelTerms)):
             object.__setattr__(self, option, member(kind, getattr(self, option), option))
+        if self.cost_weight and self.space.input_shape is None:
+            raise OptionError("cost_weight: the cost of a network needs the space's input_shape")
         if self.prior is not None:
             object.__setattr__(self, "prior", self.domain.checked_centre(self.prior))
 
@@ -135,6 +143,9 @@ class NASBOT(PoolSearcher):
         with clock("maximising"):
             maximum = self._maximise(history, view, for_utility, for_evolution, clock)
         found = maximum.best
+        promoted = self._promoted_by_value(history, view, found)
+        if promoted is not None:
+            return promoted
         candidate = self.any_new(history, rng=for_evolution) if found is None else Candidate(found.arch, found.params)
         forecast = Forecast(
             utility=None if found is None else found.utility,
@@ -143,7 +154,27 @@ class NASBOT(PoolSearcher):
             **self._predicted(view, history, candidate),
         )
         origin = self.lineage(history, candidate, found, clock.seconds)
-        return Proposal(candidate, origin=origin, forecast=forecast)
+        return Proposal(candidate, self.first_rung, origin=origin, forecast=forecast)
+
+    def _promoted_by_value(self, history: History, view: _View | None, found: Found | None) -> Proposal | None:
+        """The candidate to train longer, if one promises more for what is left to pay than the best new one does.
+
+        Successive halving has the first word; among the others, expected improvement at full fidelity per cost.
+        """
+        if self.fidelity is None or view is None:
+            return None
+        chosen = by_rank(history, self.fidelity)
+        waiting = promotable(history, self.fidelity)[:N_PROMOTABLE]
+        if chosen is None and found is not None and waiting:
+            effects = self._effects(view, history, [(trial.candidate, "") for trial in waiting])
+            worth = [
+                effect.log_ei - math.log(remaining_cost(self.fidelity, trial.fidelity))
+                for trial, effect in zip(waiting, effects, strict=True)
+            ]
+            new = next(self._effects(view, history, [(Candidate(found.arch, found.params), "")])).log_ei
+            if max(worth) > new - math.log(remaining_cost(self.fidelity, None)):
+                chosen = waiting[int(np.argmax(worth))]
+        return None if chosen is None else self.promotion(chosen)
 
     # -- belief ------------------------------------------------------------------------------------------------------
 
@@ -161,7 +192,8 @@ class NASBOT(PoolSearcher):
             between = self._memory.between(tuple(candidate.arch for candidate in known))
             rows = self._rows(*between, self.domain.differences(params, params))
         with clock("fitting"):
-            belief = fit_belief(rows[:n, :n], values, options=self.belief, rng=rng)
+            fidelities = None if self.fidelity is None else np.minimum(history.evaluated.fidelities, 1.0)
+            belief = fit_belief(rows[:n, :n], values, options=self.belief, fidelities=fidelities, rng=rng)
             view = self._asked(belief, np.arange(n), known, n, m, rows)
             if n > N_LANDMARKS:
                 chosen = _landmarks(values)
@@ -249,9 +281,16 @@ class NASBOT(PoolSearcher):
             values = self.acquisition(self._outlook(view, rows, packed, settings, chance), rng=rng)
             if view.feasibility is not None:
                 values = self.acquisition.weighed(values, view.log_feasible(rows))
-            return values.reshape(len(settings), len(archs))
+            return values.reshape(len(settings), len(archs)) - self.cost_weight * self._log_costs(archs)
 
         return utility
+
+    def _log_costs(self, archs: Sequence[Architecture]) -> Floats:
+        """log FLOPs; zeros where costs do not count."""
+        shape = self.space.input_shape
+        if not self.cost_weight or shape is None:
+            return np.zeros(len(archs))
+        return np.log([max(1.0, resources(arch, shape, self.space.n_outputs).flops) for arch in archs])
 
     def _outlook(self, view: _View, rows: Rows, packed: Any, settings: Sequence[Params], chance: float) -> Outlook:
         """What is believed of networks with these rows to the known ones; ``chance`` chooses a sample."""

@@ -17,8 +17,10 @@ from nasbot.candidate import Candidate
 from nasbot.domain import Domain, Fidelity, Param, check_pool
 from nasbot.errors import ExhaustedError, OptionError
 from nasbot.evolution import MODIFIERS, MutationOperator, one_step_edits
+from nasbot.searchers.base import Proposal
+from nasbot.searchers.promotion import by_rank, next_rung
 from nasbot.searchers.settings import described
-from nasbot.trial import History, Provenance
+from nasbot.trial import History, Provenance, Trial
 
 RETUNE = "retune"  # the modifier that changes params
 Kind = TypeVar("Kind", bound=StrEnum)
@@ -69,6 +71,24 @@ class PoolSearcher:
     def step(self, history: History) -> int:
         """t of the paper's schedules: how many networks have been proposed, at least 1."""
         return max(1, len(history) - len(self.initial_pool()))
+
+    @property
+    def first_rung(self) -> float:
+        """The fidelity at which a new candidate is evaluated."""
+        return 1.0 if self.fidelity is None else self.fidelity.rungs[0]
+
+    def promoted(self, history: History) -> Proposal | None:
+        """The candidate that successive halving trains longer next; None where a new one is due."""
+        trial = None if self.fidelity is None else by_rank(history, self.fidelity)
+        return None if trial is None else self.promotion(trial)
+
+    def promotion(self, trial: Trial) -> Proposal:
+        """The trial's candidate at the next rung."""
+        assert self.fidelity is not None
+        rung = next_rung(self.fidelity, trial.fidelity)
+        assert rung is not None
+        origin = Provenance(searcher=self.name, parents=(trial.number,))
+        return Proposal(trial.candidate, rung, trial.number, origin=origin)
 
     def lineage(
         self,

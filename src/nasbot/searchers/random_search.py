@@ -25,6 +25,8 @@ class RandomSearch(PoolSearcher):
 
     def propose(self, history: History, *, rng: np.random.Generator) -> Proposal:
         """The network to which chance gave the highest fitness."""
+        if (promoted := self.promoted(history)) is not None:
+            return promoted
         for_fitness, for_evolution = rng.spawn(2)
 
         def fitness(archs: Sequence[Architecture], settings: Sequence[Params]) -> NDArray[np.float64]:
@@ -40,4 +42,4 @@ class RandomSearch(PoolSearcher):
         )
         found = maximum.best
         candidate = self.any_new(history, rng=rng) if found is None else Candidate(found.arch, found.params)
-        return Proposal(candidate, origin=self.lineage(history, candidate, found))
+        return Proposal(candidate, self.first_rung, origin=self.lineage(history, candidate, found))

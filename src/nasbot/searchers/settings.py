@@ -24,8 +24,9 @@ def described(searcher: PoolSearcher) -> dict[str, Json]:
     del options["space"]
     for name in ("params", "fidelity"):  # parts of the domain, which a study stores itself
         del options[name]
-    if options.get("prior") == {}:  # as if there were no such option: studies from before it go on
-        del options["prior"]
+    for name, default in (("prior", {}), ("cost_weight", 0.0)):
+        if options.get(name) == default:  # as if there were no such option: studies from before it go on
+            del options[name]
     options["pool"] = [candidate.fingerprint for candidate in searcher.initial_pool()]
     return {"type": type(searcher).__name__, **options}
 

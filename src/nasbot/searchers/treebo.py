@@ -56,6 +56,8 @@ class TreeBO(PoolSearcher):
     @on_one_blas_thread
     def propose(self, history: History, *, rng: np.random.Generator) -> Proposal:
         """The chain of highest log EI among those evolution finds."""
+        if (promoted := self.promoted(history)) is not None:
+            return promoted
         for_utility, for_evolution = rng.spawn(2)
         chains = [trial for trial in history.completed if is_chain(trial.arch)]
         belief, best_value = self._belief(history, chains)
@@ -78,10 +80,10 @@ class TreeBO(PoolSearcher):
         found = maximum.best
         if found is None:
             candidate = self.any_new(history, rng=rng)
-            return Proposal(candidate, origin=self.lineage(history, candidate, None))
+            return Proposal(candidate, self.first_rung, origin=self.lineage(history, candidate, None))
         candidate = Candidate(found.arch, found.params)
         forecast = Forecast(utility=found.utility)
-        return Proposal(candidate, origin=self.lineage(history, candidate, found), forecast=forecast)
+        return Proposal(candidate, self.first_rung, origin=self.lineage(history, candidate, found), forecast=forecast)
 
     @on_one_blas_thread
     def recommend(self, history: History, *, rng: np.random.Generator) -> Trial | None:
