@@ -1,0 +1,170 @@
+"""What a person gets: the model of one search, beside one plain network given the same time, and trees.
+
+    python -m experiments.model --sets protein,naval --budget 100s --seeds 0,1,2 --methods nasbot,plain,trees
+
+One line of JSON for each run is appended to docs/results/records/model.jsonl, and a table of means is printed. Errors
+are test mean squared errors of the standardised target (a constant has 1), or log-losses. Seeds divide the rows, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import numpy as np
+import torch
+
+import nasbot
+from nasbot.automl.plan import fitting_baseline
+from nasbot.data.dataset import Dataset, named_dataset
+from nasbot.study import Budget
+from nasbot.training.loop import Trained, predictions, train
+from nasbot.training.objective import computing_threads
+from nasbot.training.recipes import FAST
+
+RECORDS = Path(__file__).parent.parent / "docs" / "results" / "records" / "model.jsonl"
+LENGTHS = (300, 1000, 3000)  # steps of the plain network; the best by validation counts
+
+
+def by_search(data: Dataset, seconds: float, seed: int) -> dict[str, Any]:
+    """Baseline, best network and ensemble of one search with two workers."""
+    found = nasbot.search(data, budget=Budget(seconds=seconds), workers=2, seed=seed, name=None)
+    results = found.results().to_dict()
+    record: dict[str, Any] = {"trials": len(found.history.completed), "n_steps": found.context.get("n_steps")}
+    for name in ("baseline", "single", "ensemble", "model"):
+        part = results[name]
+        if isinstance(part, Mapping):
+            record[name] = part.get("test_standardised_mse", part.get("test"))
+            record[f"{name}_validation"] = part.get("validation")
+    return record
+
+
+def by_plain_network(data: Dataset, seconds: float, seed: int) -> dict[str, Any]:
+    """The baseline network, trained again and again at several lengths for as much CPU as two workers have."""
+    arch = fitting_baseline(data.kind, len(data.train))
+    trained: list[tuple[int, Trained]] = []
+    begun = time.process_time()
+    with computing_threads(1):
+        while time.process_time() - begun < 2 * seconds or not trained:
+            steps = LENGTHS[len(trained) % len(LENGTHS)] if len(trained) < len(LENGTHS) else best_length(trained)
+            trained.append((steps, train(arch, data, FAST.changed(n_steps=steps), seed=seed + len(trained))))
+    best = min(trained, key=lambda pair: pair[1].loss)[1]
+    return {"model": _test_error(data, best), "trials": len(trained), "n_steps": best.steps}
+
+
+def best_length(trained: list[tuple[int, Trained]]) -> int:
+    """The number of steps of the best training so far."""
+    return min(trained, key=lambda pair: pair[1].loss)[0]
+
+
+def by_trees(data: Dataset, seconds: float, seed: int) -> dict[str, Any]:
+    """ExtraTrees and gradient boosting of scikit-learn with their defaults, the better one by validation."""
+    from sklearn.ensemble import (
+        ExtraTreesClassifier,
+        ExtraTreesRegressor,
+        HistGradientBoostingClassifier,
+        HistGradientBoostingRegressor,
+    )
+    from sklearn.multioutput import MultiOutputRegressor
+
+    kinds: list[Any] = [ExtraTreesClassifier(random_state=seed, n_jobs=2), HistGradientBoostingClassifier()]
+    if not data.is_classification:
+        boosting: Any = HistGradientBoostingRegressor(max_iter=500, early_stopping=True, random_state=seed)
+        boosting = MultiOutputRegressor(boosting) if data.n_outputs > 1 else boosting
+        kinds = [ExtraTreesRegressor(random_state=seed, n_jobs=2), boosting]
+    errors = []
+    for model in kinds:
+        y = data.train.y if data.n_outputs > 1 or data.is_classification else data.train.y[:, 0]
+        model.fit(data.train.X, y)
+        errors.append(tuple(_error(data, model, part.X, part.y) for part in (data.valid, data.test)))
+    return {"model": min(errors)[1], "trials": len(kinds)}
+
+
+def _error(data: Dataset, model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    if data.is_classification:
+        probabilities = np.clip(model.predict_proba(X), 1e-6, 1)
+        return float(-np.log(probabilities[np.arange(len(y)), y]).mean())
+    return float(((np.asarray(model.predict(X)).reshape(y.shape) - y) ** 2).mean())
+
+
+def _test_error(data: Dataset, trained: Trained) -> float:
+    with computing_threads(1):
+        out = predictions(trained.network, torch.from_numpy(np.array(data.test.X))).numpy()
+    if data.is_classification:
+        return float(-np.take_along_axis(out, data.test.y[:, None], axis=1).mean())
+    return float(((out - data.test.y) ** 2).mean())
+
+
+METHODS: Mapping[str, Callable[[Dataset, float, int], dict[str, Any]]] = {
+    "nasbot": by_search,
+    "plain": by_plain_network,
+    "trees": by_trees,
+}
+
+
+def run(sets: list[str], methods: list[str], budget: str, seeds: list[int], folder: str) -> Iterator[dict[str, Any]]:
+    """The records, one after the other."""
+    seconds = Budget.of(budget).seconds
+    assert seconds is not None
+    for name in sets:
+        for seed in seeds:
+            data = named_dataset(name, folder=folder, seed=seed)
+            for method in methods:
+                begun = time.monotonic()
+                found = METHODS[method](data, seconds, seed)
+                wall = round(time.monotonic() - begun, 1)
+                yield {"set": name, "method": method, "budget": seconds, "seed": seed, "wall": wall, **found}
+
+
+def table(records: list[dict[str, Any]]) -> str:
+    """Mean and standard error by set and method."""
+    groups: dict[tuple[str, str, float], list[dict[str, Any]]] = defaultdict(list)
+    for record in records:
+        groups[record["set"], record["method"], record["budget"]].append(record)
+    lines = ["| set | method | seconds | single | model | s.e. | runs |", "|---|---|---|---|---|---|---|"]
+    for (name, method, seconds), found in sorted(groups.items()):
+        models = [record["model"] for record in found]
+        singles = [record["single"] for record in found if "single" in record]
+        error = stdev(models) / len(models) ** 0.5 if len(models) > 1 else float("nan")
+        single = f"{mean(singles):.5g}" if singles else ""
+        lines.append(
+            f"| {name} | {method} | {seconds:g} | {single} | {mean(models):.5g} | {error:.2g} | {len(models)} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default="protein,naval,indoor,news,blog")
+    parser.add_argument("--methods", default="nasbot,plain,trees")
+    parser.add_argument("--budget", default="100s")
+    parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--folder", default=os.environ.get("NASBOT_SHARED", "../shared") + "/data")
+    parser.add_argument("--records", default=str(RECORDS), help="where records are appended")
+    given = parser.parse_args()
+    records = []
+    with Path(given.records).open("a", encoding="utf-8") as file:
+        for record in run(
+            given.sets.split(","),
+            given.methods.split(","),
+            given.budget,
+            [int(seed) for seed in given.seeds.split(",")],
+            given.folder,
+        ):
+            records.append(record)
+            file.write(json.dumps(record) + "\n")
+            file.flush()
+            print(json.dumps(record), flush=True)
+    print(table(records))
+
+
+if __name__ == "__main__":
+    main()
