@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from nasbot.architecture.space import SearchSpace
+from nasbot.domain import Choice, Fidelity, Float
 from nasbot.searchers import RandomSearch
 from nasbot.storage import SqliteStorage, _schema, post_request
 from nasbot.study import Study
@@ -64,7 +65,9 @@ def make() -> Path:
     path = FOLDER / f"version-{_schema.VERSION}.sqlite"
     assert not path.exists(), f"{path} is released"
     os.chdir("/")  # the record of a run says where it was driven
-    with Study.open(path, RandomSearch(space=SearchSpace("mlp-reg")), seed=5, context={"data": "golden"}) as study:
+    params = {"learning_rate": Float(1e-3, 1e-1, log=True), "schedule": Choice("cosine", "constant")}
+    searcher = RandomSearch(space=SearchSpace("mlp-reg"), params=params, fidelity=Fidelity())
+    with Study.open(path, searcher, seed=5, direction="minimise", context={"data": "golden"}) as study:
         fill(study)
         request_things(study, path)
     reader = SqliteStorage(path, read_only=True)
