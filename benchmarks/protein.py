@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from nasbot.architecture import Architecture
-from nasbot.automl import FoundStudy, plan_search
-from nasbot.automl.summary import best_of_pool
+from nasbot.automl import FoundStudy, Prepared, search
 from nasbot.data.dataset import Dataset, named_dataset
 from nasbot.training.fitting import outputs
 from nasbot.training.loop import train
-from nasbot.training.recipes import recipe_of
+from nasbot.training.recipes import Recipe
+from nasbot.trial import POOL
 
 REPEATS = 3  # trainings of each judged network, from seeds of their own
 
@@ -49,28 +49,32 @@ def main(arguments: list[str] | None = None) -> None:
 def one_seed(options: argparse.Namespace, seed: int) -> dict[str, Any]:
     """Everything about one seed."""
     data = named_dataset(options.data, folder=options.folder, seed=seed)
-    planned = plan_search(
+    prepared: list[Prepared] = []
+    begun = time.monotonic()
+    study = search(
         data,
         budget=options.budget,
         workers=options.workers,
         seed=seed,
         name=options.studies / f"{options.data}-{options.budget}-seed{seed}.sqlite",
         searcher=options.searcher,
+        tune=None,  # both networks are trained in one way below
+        pool="paper",
+        on_start=prepared.append,
     )
-    begun = time.monotonic()
-    study = planned.run()
-    seconds = time.monotonic() - begun
-    best, pool = study.best, best_of_pool(study)
+    seconds, plan = time.monotonic() - begun, prepared[0].plan
+    best = study.best
+    pool = next((trial for trial in study.history.ranked if trial.origin.searcher == POOL), None)
     if best is None or pool is None:
         raise SystemExit("no network was trained within the budget; give a longer one")
-    cap = planned.plan.seconds_per_trial
+    cap = plan.seconds_per_trial
     # A network is trained again once, also where it is both: what a second training gives may depend on the clock.
-    test = {arch: retrained(arch, data, cap, planned.recipe_name) for arch in {best.arch, pool.arch}}
+    test = {arch: retrained(arch, data, cap, study.recipe) for arch in {best.arch, pool.arch}}
     record = {
         "seed": seed,
         "data": options.data,
         "budget": options.budget,
-        "workers": planned.workers,
+        "workers": plan.workers,
         "searcher": options.searcher,
         "search_seconds": round(seconds, 1),
         "seconds_per_trial": cap,
@@ -85,11 +89,11 @@ def one_seed(options: argparse.Namespace, seed: int) -> dict[str, Any]:
     return record
 
 
-def retrained(arch: Architecture, data: Dataset, seconds: float, recipe: str) -> list[float]:
+def retrained(arch: Architecture, data: Dataset, seconds: float, recipe: Recipe) -> list[float]:
     """Test errors of the network trained ``REPEATS`` times, from seeds that no trial of the search had."""
     errors = []
     for repeat in range(REPEATS):
-        trained = train(arch, data, recipe_of(recipe), seed=10_000 + repeat, seconds=seconds)
+        trained = train(arch, data, recipe, seed=10_000 + repeat, seconds=seconds)
         errors.append(_mse(outputs(trained.network, np.asarray(data.test.X)), data))
     return errors
 

@@ -23,12 +23,14 @@ from nasbot.architecture import (
     path_lengths,
 )
 from nasbot.candidate import Candidate
-from nasbot.domain import Choice, Domain, Float, Integer
+from nasbot.domain import Choice, Domain, Fidelity, Float, Integer
 from nasbot.errors import (
     CodecError,
     DataError,
     DivergedError,
+    ExhaustedError,
     ExportError,
+    FailingError,
     FileError,
     InvalidArchitectureError,
     NasbotError,
@@ -37,6 +39,8 @@ from nasbot.errors import (
     PenaltyError,
     RefusedError,
     SolverError,
+    StorageError,
+    StudyError,
     TraceError,
     Violation,
     VocabularyError,
@@ -53,6 +57,7 @@ from nasbot.otmann import (
     explain,
     pairwise,
 )
+from nasbot.trial import History, Scored, Trial
 
 if TYPE_CHECKING:
     from nasbot.automl import FoundStudy, FoundTrial, search
@@ -124,13 +129,17 @@ __all__ = [
     "DivergedError",
     "Domain",
     "EvolutionSearch",
+    "ExhaustedError",
     "ExportError",
+    "FailingError",
+    "Fidelity",
     "FileError",
     "Float",
     "Follower",
     "FoundStudy",
     "FoundTrial",
     "GraphGP",
+    "History",
     "Integer",
     "Interrupted",
     "InvalidArchitectureError",
@@ -158,16 +167,20 @@ __all__ = [
     "RefusedError",
     "Role",
     "RuleSet",
+    "Scored",
     "SearchSpace",
     "Signal",
     "SolverError",
+    "StorageError",
     "Study",
+    "StudyError",
     "StudyView",
     "TensorBoardLog",
     "TraceError",
     "Trained",
     "TrainingObjective",
     "TreeBO",
+    "Trial",
     "Violation",
     "Vocabulary",
     "VocabularyError",

@@ -29,6 +29,7 @@ from nasbot.trial import FINAL, POOL
 SHORT = FAST.changed(n_steps=30)
 QUICK = {"workers": 1, "recipe": SHORT}
 SMALL = [chain("mlp-class", [Layer(label, 12)]) for label in ("relu", "tanh", "elu")]
+OTHERS = [chain("mlp-class", [Layer(label, 8)]) for label in ("relu", "tanh", "elu")]
 
 
 @pytest.fixture(autouse=True)
@@ -171,6 +172,14 @@ def test_pool_then_search_then_finals(wine):
     assert [final.candidate for final in finals] == [trial.candidate for trial in ranked[:2]]
     assert [final.origin.of_trial for final in finals] == [trial.number for trial in ranked[:2]]
     assert finals[0].value != ranked[0].value, "another seed"
+
+
+def test_networks_of_the_pool_that_wait_come_before_finals(wine):
+    study = nasbot.search(*wine, budget=3, name=None, pool=SMALL, tune=None, **QUICK)
+    assert [trial.origin.searcher for trial in study.history] == [POOL] * 3
+    study = nasbot.search(*wine, budget=4, name=None, pool=[*SMALL, *OTHERS], tune=None, **QUICK)
+    assert [trial.origin.searcher for trial in study.history.completed] == [POOL] * 4
+    assert all(trial.origin.searcher == POOL for trial in study.history)
 
 
 @pytest.mark.parametrize("load", [load_diabetes, load_digits])

@@ -30,7 +30,7 @@ def path(folder):
 
 def test_explain(run, path):
     with Study.open(path, made(NASBOT), direction="minimise", seed=1) as study:
-        effect, value = study.explain(5), -study.history[5].value
+        effect, value = study.explain(5), study.history[5].value
     record = run("explain", path, "5", "--json").record
     assert record["value"] == value
     assert (record["lower"], record["median"], record["upper"]) == (effect.lower, effect.median, effect.upper)

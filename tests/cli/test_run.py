@@ -40,7 +40,7 @@ def test_a_table_from_file_to_best_network_and_on(folder, run: Run):
     assert result.code == 0, result.err
     assert "target: price, a number: regression" in result.err
     assert result.err.count("\ntrial ") == 4  # one begun, three ended
-    assert "best: trial" in result.out
+    assert "best network: trial" in result.out
     assert "studies/houses-price.files/best.svg" in result.out
     assert (folder / "studies/houses-price.files/best.svg").exists()
     assert "Next, try:" in result.out
@@ -77,7 +77,11 @@ def test_two_workers_and_a_named_set(folder, run: Run):
     assert record["study"] == "wine"
     assert "3 classes" in result.err
     weights = list((folder / "studies/wine.files/weights").glob("*.safetensors"))
-    assert [path.name for path in weights] == [f"trial-{record['best_trial']}.safetensors"]
+    assert f"trial-{record['best_trial']}.safetensors" in {path.name for path in weights}
+    for part in ("baseline", "single", "ensemble", "model"):
+        assert set(record[part]) >= {"validation", "test", "metric"}, part
+    assert record["model"]["metric"] == "log-loss"
+    assert record["seconds"] > 0
 
 
 MODEL = """

@@ -79,7 +79,7 @@ def test_n_mutations_is_the_size_of_a_generation(monkeypatch):
 def test_better_networks_have_more_children():
     pool = mlp_pool()
     history = scored(pool, [0.0, 0.0, 3.0])
-    parents = [propose(made(EvolutionSearch), history, seed).notes["parents"][0] for seed in range(200)]
+    parents = [propose(made(EvolutionSearch), history, seed).origin.parents[0] for seed in range(200)]
     # exp(value / sd): sd is sqrt(2), so the third is exp(3 / sqrt(2)) times as likely as each of the others.
     weight = np.exp(3 / np.sqrt(2))
     assert parents.count(2) / 200 == pytest.approx(weight / (weight + 2), abs=0.1)

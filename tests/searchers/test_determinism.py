@@ -119,4 +119,4 @@ def test_a_default_searcher_on_any_number_of_threads():
         with threadpool_limits(n_threads, user_api="blas"):
             proposals.append(propose(NASBOT(space=space), history))
     assert proposals[0].arch.to_json() == proposals[1].arch.to_json()
-    assert proposals[0].notes["utility"] == proposals[1].notes["utility"]
+    assert proposals[0].forecast.utility == proposals[1].forecast.utility

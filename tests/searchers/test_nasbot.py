@@ -9,6 +9,7 @@ import pytest
 from nasbot._rng import Role, stream
 from nasbot.acquisition.choices import ACQUISITIONS
 from nasbot.architecture import Layer, SearchSpace, chain
+from nasbot.candidate import Candidate
 from nasbot.errors import OptionError, OutsideSpaceError, VocabularyError
 from nasbot.evolution import CNN_MODIFIERS, MLP_MODIFIERS, MODIFIERS, Edit, one_step_edits
 from nasbot.evolution.modifiers import modifiers_of
@@ -18,7 +19,7 @@ from nasbot.searchers import NASBOT, Effects, EvolutionSearch, KernelTerms, Maxi
 from nasbot.searchers.nasbot import N_LANDMARKS
 from nasbot.study import Study
 from nasbot.testing.networks import random_architecture
-from nasbot.trial import Failed, FailureCause, History, Scored
+from nasbot.trial import Failed, FailureCause, Forecast, History, Provenance, Scored
 from tests.architecture.cells import cell_vocabulary
 from tests.searchers.problems import (
     CNN,
@@ -40,7 +41,7 @@ def rng(history, seed=3):
 
 
 def believed(searcher, history, *networks):
-    return searcher.believed(history, [(arch, "") for arch in networks], rng=rng(history))
+    return searcher.believed(history, [(Candidate(arch), "") for arch in networks], rng=rng(history))
 
 
 def with_outcome(history, arch, outcome):
@@ -136,14 +137,14 @@ def test_all_failures_of_its_own_count_alike(history):
     )
     proposal = propose(made(NASBOT), timed_out)
     assert proposal.arch == propose(made(NASBOT), out_of_memory).arch == propose(made(NASBOT), crashed).arch
-    assert proposal.notes["feasible"] < 1
+    assert proposal.forecast.feasible < 1
 
 
 def test_nothing_but_failures_is_answered_by_chance():
     searcher = made(NASBOT)
     history = of_outcomes((arch, timeout()) for arch in searcher.initial_pool())
     proposal = propose(searcher, history)
-    assert "mean" not in proposal.notes
+    assert proposal.forecast is None or proposal.forecast.mean is None
     assert proposal.arch.fingerprint not in history.seen
 
 
@@ -159,11 +160,11 @@ def test_all_acquisitions_and_maximisers_propose(history, acquisition, maximiser
     proposal = propose(searcher, known)
     assert proposal.arch in MLP
     assert proposal.arch.fingerprint not in known.seen
-    assert math.isfinite(proposal.notes["utility"])
-    phases = proposal.notes["utility_by_phase"]
+    assert math.isfinite(proposal.forecast.utility)
+    phases = proposal.forecast.utility_by_phase
     assert list(phases) == (["evolution"] if maximiser is Maximiser.PAPER else ["evolution", "climbing"])
     assert list(phases.values()) == sorted(phases.values())
-    assert proposal.notes["utility"] == list(phases.values())[-1]
+    assert proposal.forecast.utility == list(phases.values())[-1]
 
 
 def wide():
@@ -223,36 +224,41 @@ def reached(arch, changes):
 
 
 @pytest.mark.parametrize("kind", SEARCHERS)
-def test_the_lineage_in_the_notes_leads_from_its_trial_to_the_proposal(kind):
+def test_the_lineage_leads_from_its_trial_to_the_proposal(kind):
     history = follow(made(kind), 12)
     n_steps = []
     for trial in history[3:]:
-        (parent,) = trial.notes["parents"]
+        (parent,) = trial.origin.parents
         assert parent < trial.number
-        assert trial.notes["modifiers"] == [change.split(":")[0] for change in trial.notes["changes"]]
-        assert trial.arch in reached(history[parent].arch, trial.notes["changes"])
-        n_steps.append(len(trial.notes["changes"]))
+        assert trial.origin.modifiers == tuple(change.split(":")[0] for change in trial.origin.changes)
+        assert trial.arch in reached(history[parent].arch, trial.origin.changes)
+        n_steps.append(len(trial.origin.changes))
     assert max(n_steps) > 1
 
 
 @pytest.mark.parametrize("kind", SEARCHERS)
-def test_notes_are_plain_data(kind):
+def test_origin_and_forecast_are_plain_data(kind):
     for known in (History(), follow(made(kind), 2)):
-        notes = propose(made(kind), known).notes
-        assert json.loads(json.dumps(notes, allow_nan=False)) == notes
-        assert notes["searcher"] == made(kind).name
+        proposal = propose(made(kind), known)
+        assert (
+            Provenance.from_dict(json.loads(json.dumps(proposal.origin.to_dict(), allow_nan=False))) == proposal.origin
+        )
+        if proposal.forecast is not None:
+            record = json.loads(json.dumps(proposal.forecast.to_dict(), allow_nan=False))
+            assert Forecast.from_dict(record) == proposal.forecast
+        assert not proposal.notes
 
 
-def test_notes_say_what_was_predicted_and_where_the_time_went(searcher, history):
+def test_the_forecast_says_what_was_predicted_and_where_the_time_went(searcher, history):
     proposal = propose(searcher, history)
     effect = believed(searcher, history, proposal.arch)[0]
-    assert proposal.notes["mean"] == effect.mean
-    assert proposal.notes["sd"] == effect.sd
-    assert proposal.notes["predicted"] == {"median": effect.median, "lower": effect.lower, "upper": effect.upper}
-    assert proposal.notes["utility"] == pytest.approx(effect.log_ei, rel=1e-6)
-    assert set(proposal.notes["seconds"]) == {"distances", "fitting", "maximising"}
-    assert all(seconds > 0 for seconds in proposal.notes["seconds"].values())
-    assert proposal.notes["n_utilities"] >= 50
+    told = proposal.forecast
+    assert (told.mean, told.sd) == (effect.mean, effect.sd)
+    assert (told.median, told.lower, told.upper) == (effect.median, effect.lower, effect.upper)
+    assert proposal.forecast.utility == pytest.approx(effect.log_ei, rel=1e-6)
+    assert set(proposal.origin.seconds) == {"distances", "fitting", "maximising"}
+    assert all(seconds > 0 for seconds in proposal.origin.seconds.values())
+    assert proposal.forecast.n_utilities >= 50
 
 
 def test_among_many_networks_the_exact_belief_has_the_last_word():
@@ -263,7 +269,7 @@ def test_among_many_networks_the_exact_belief_has_the_last_word():
     searcher = made(NASBOT)
     proposal = propose(searcher, history)
     effect = believed(searcher, history, proposal.arch)[0]
-    assert proposal.notes["utility"] == pytest.approx(effect.log_ei + math.log(effect.feasible), rel=1e-6)
+    assert proposal.forecast.utility == pytest.approx(effect.log_ei + math.log(effect.feasible), rel=1e-6)
     assert proposal.arch.fingerprint not in history.seen
 
 
@@ -313,8 +319,8 @@ def test_a_trial_is_explained_as_it_was_believed_when_it_was_proposed(study):
         trial = study.history[number]
         effect = study.explain(number)
         assert effect.arch == trial.arch
-        assert trial.notes["predicted"]["median"] == effect.median
-        assert trial.notes["mean"] == effect.mean
+        assert trial.forecast.median == effect.median
+        assert trial.forecast.mean == effect.mean
 
 
 def test_what_if_lists_every_edit_of_the_best_by_its_median(study):
@@ -343,7 +349,7 @@ def test_medians_and_intervals_are_those_of_the_belief():
 def test_what_was_evaluated_is_predicted_to_be_what_it_was(study):
     """The objective has no noise, so the belief at an evaluated network is near its value, and its interval narrow."""
     trial = study.history[5]
-    effect = study.searcher.believed(study.history, [(trial.arch, "")], rng=rng(study.history))[0]
+    effect = study.searcher.believed(study.history, [(trial.candidate, "")], rng=rng(study.history))[0]
     assert effect.lower - 0.5 < trial.value < effect.upper + 0.5
     assert effect.nearest[0] == (5, pytest.approx(0, abs=1e-9), pytest.approx(0, abs=1e-9))
 
@@ -423,7 +429,7 @@ def test_luck_is_not_recommended(kind):
 
 def test_the_recommended_network_is_that_of_the_highest_believed_mean():
     searcher, history = made(NASBOT), lucky_history()
-    means = [effect.mean for effect in believed(searcher, history, *history.evaluated.networks)]
+    means = [effect.mean for effect in believed(searcher, history, *(trial.arch for trial in history.completed))]
     assert searcher.recommend(history, rng=rng(history)).number == int(np.argmax(means))
 
 

@@ -71,7 +71,7 @@ def test_a_tiny_space_is_searched_to_its_last_network(kind):
 def test_a_neighbourhood_that_is_used_up_is_left(kind):
     """All networks within two steps of the pool have failed: what is left is farther than most mutations go."""
     searcher = made(kind, "cells", pool=cell_pool()[:1], modifiers=("swap_label",))
-    known = dict.fromkeys(searcher.initial_pool())
+    known = dict.fromkeys(candidate.arch for candidate in searcher.initial_pool())
     for _ in range(2):
         known |= {e.arch: None for a in list(known) for e in one_step_edits(a, CELLS, modifiers=("swap_label",))}
     history = of_outcomes((arch, timeout()) for arch in known)

@@ -160,6 +160,7 @@ def search(
     )
     domain = Domain(where, params_of(tune, data), fidelity)
     finder = _searcher(searcher, domain, pool, start_from, len(data.train), stored)
+    _check_same_searcher(path, stored, finder)
     n_steps = _length(total, n_workers, data, chosen, begun_with, seed)
     spent = 0.0 if stored is not None else time.monotonic() - begun  # a study's own clock begins with its first trial
     plan = planned(_without(total, spent), n_workers, n_steps=n_steps, stored=begun_with, seconds=seconds_per_trial)
@@ -285,8 +286,8 @@ def _n_finals(study: Study, plan: Plan, end: Budget) -> int:
     if any(trial.origin.searcher == FINAL for trial in history.pending):
         return 0  # they wait already: the run before this one was interrupted
     if end.seconds is None:
-        spent = sum(trial.state not in (TrialState.WAITING, TrialState.CANCELLED) for trial in history)
-        return max(0, (plan.budget.trials or 0) - spent)
+        known = sum(trial.state is not TrialState.CANCELLED for trial in history)  # what waits comes first
+        return max(0, (plan.budget.trials or 0) - known)
     took = [trial.seconds for trial in history.ranked[: 2 * plan.workers] if trial.seconds]
     if not took:
         return 0
@@ -378,6 +379,13 @@ def _searcher(
         space=domain.networks, params=domain.params, fidelity=domain.fidelity, pool=begin, **options
     )
     return found if stored is None else as_begun(found, stored)
+
+
+def _check_same_searcher(path: Path | None, stored: Mapping[str, Json] | None, searcher: Searcher) -> None:
+    described = None if stored is None else stored.get("searcher")
+    before = described.get("name") if isinstance(described, Mapping) else searcher.name
+    if before != searcher.name:
+        raise _other(path, "searcher", before, searcher.name)
 
 
 def _pool(

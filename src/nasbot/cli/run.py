@@ -139,7 +139,6 @@ def searched(data: Dataset, *, serves: bool = False, **options: Any) -> tuple[Fo
             shown = progress(prepared.plan.budget, elapsed=elapsed, trials=trials, metric=metric)
             tell.append(stack.enter_context(shown))
 
-        print(one_line_each("\n".join(data.summary())), file=sys.stderr, flush=True)
         try:
             found = search(data, on_start=start, on_change=lambda trial: tell[0](trial), **options)
         except Interrupted as stop:
@@ -260,6 +259,7 @@ def _announce(planned: Prepared) -> None:
     """What will happen, before anything runs."""
     n = len(planned.searcher.initial_pool())
     lines = [
+        *planned.data.summary(),
         f"plan: {planned.plan}; {n} networks to begin with",
         f"study: {planned.path} ({'goes on' if planned.is_resumed else 'new'})",
     ]

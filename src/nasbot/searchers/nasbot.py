@@ -102,7 +102,26 @@ def default_modifiers(vocabulary: Vocabulary) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class NASBOT(PoolSearcher):
-    """Bayesian optimisation over networks. ``propose`` is a pure function of history and generator."""
+    """Bayesian optimisation over networks. ``propose`` is a pure function of history and generator.
+
+    Args:
+        space: which networks are searched, and their limits.
+        pool: candidates to begin with; the paper's ten if not given.
+        modifiers: names of the changes that evolution makes; those that suit the vocabulary if not given.
+        params: searched together with the network: ``{"learning_rate": Float(1e-4, 1e-1, log=True)}``.
+        fidelity: shares of a full training that may be asked for; None: full trainings only.
+        distance: between networks; OTMANN with the rules that suit the vocabulary if not given.
+        belief: how the Gaussian process is fitted.
+        acquisition: an object such as ``UCB()``, or its name: log-ei, ei, ucb, thompson, uniform.
+        maximiser: how the acquisition is maximised: climbing, or paper (evolution alone).
+        kernel_terms: terms of the kernel: both, d or d_bar.
+        prior: values of params around which good ones are expected, their defaults if not given; None: anywhere.
+        name: shown with its trials.
+
+    Raises:
+        OptionError: an option is not one of these.
+        OutsideSpaceError, VocabularyError: a network of the pool is not in the space.
+    """
 
     modifiers: tuple[str, ...] = None  # type: ignore[assignment]  # ``default_modifiers`` unless some are given
     distance: NetworkDistance = None  # type: ignore[assignment]  # that of ``default_distance`` unless one is given

@@ -45,14 +45,32 @@ class SearchOptions(RunOptions, total=False):
 
 
 def maximise(objective: Objective, space: SearchSpace | str, **options: Unpack[SearchOptions]) -> StudyView:
-    """Search the space (``"cnn"``: all CNNs within the paper's limits) for a network of high value.
+    """Search for a network of high value, and keep the study, so that the same call goes on where it was left.
 
-    Options: ``name`` of the study, ``trials`` or ``seconds`` it may spend in all, ``seed``, ``searcher`` (NASBOT),
-    ``params`` (``{"learning_rate": Float(1e-4, 1e-1, log=True)}``) that are searched too, and ``workers``,
-    ``executor``, ``timeout_per_trial``, ``memory_per_trial``, ``max_consecutive_failures``, ``overtime``, ``on_change``
-    as in ``Study.optimise``. The study is kept under its name, that of the objective unless another is given, so the
-    same call goes on where it was left, and one with more trials for longer; ``name=None`` keeps nothing.
-    The study that is returned is open for reading, not for driving, so that the call can be repeated.
+    Args:
+        objective: ``objective(arch)``, or with ``params`` and ``trial`` beside it; returns the value.
+        space: which networks; ``"cnn"`` is all CNNs within the paper's limits.
+        name: of the study, or its file; that of the objective by default, None keeps nothing.
+        trials: how many the study may spend in all, over every call.
+        seconds: how long it may take in all; give this, ``trials``, or both.
+        seed: random seed (initial choices, searcher, the objective's own).
+        searcher: what chooses the networks; NASBOT with its defaults if not given.
+        params: searched with the network: ``{"learning_rate": Float(1e-4, 1e-1, log=True)}``.
+        workers: evaluations at a time, each in a process of its own where there are several.
+        executor: another place to evaluate in, with workers and limits of its own.
+        timeout_per_trial: seconds after which an evaluation is ended.
+        memory_per_trial: bytes that an evaluation may take.
+        max_consecutive_failures: failures in a row after which the search ends; None: never.
+        overtime: seconds that running evaluations may take when the time is up; None: as long as they need.
+        on_change: called with every new state of a trial.
+
+    Returns:
+        The study, open for reading, not for driving, so that the call can be repeated.
+
+    Raises:
+        OptionError: what is wrong with the call.
+        StudyError: the study of this name is another one; FailingError where too many evaluations failed.
+        StorageError: the file of this name is damaged or no study.
     """
     return _optimised(Direction.MAXIMISE, objective, space, options)
 

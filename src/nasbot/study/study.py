@@ -98,8 +98,23 @@ class Study(StudyView):
     ) -> Study:
         """The study of this name (a file in the studies' folder) or file: begun if it is new, resumed otherwise.
 
-        With ``fork``, the name of another study: that one is begun, with these settings and with the completed trials
-        of ``where`` that are still valid under them, or resumed if it is there already. ``where`` is only read.
+        Args:
+            where: name of the study, or its file.
+            searcher: what chooses the candidates.
+            fork: name of another study, to be begun with the completed trials of ``where`` that are still valid under
+                these settings, or resumed if it is there already; ``where`` is only read then.
+            seed: random seed of the searcher and of the objective.
+            direction: "maximise" or "minimise".
+            pool: candidates to begin with instead of the searcher's own.
+            context: what else makes values comparable (data, recipe), as plain data; another one is refused.
+
+        Returns:
+            The study, to be driven by nobody else until it is closed.
+
+        Raises:
+            OptionError: what is wrong with the call.
+            StudyError: the study was begun with other settings, or somebody drives it.
+            StorageError, FileError: the file is damaged, no study, or cannot be opened.
         """
         place = where if fork is None else fork
         is_fork = fork is not None and not is_begun(fork)
@@ -178,14 +193,31 @@ class Study(StudyView):
     ) -> Study:
         """Evaluate until the budget, a total over all runs of the study, is spent.
 
-        With one worker and no limits evaluations happen in this process and the objective may be any callable; else
-        each has a process of its own. Where a time budget ends, running trials are finished, for up to ``overtime``
-        seconds if that is given; those cut short wait for the next run. Where it does not
-        ``proposes``, only trials that wait are evaluated. Raises FailingError after
-        ``max_consecutive_failures`` in a row, and whatever happens, what was evaluated is recorded.
+        Ctrl-C, SIGTERM and SIGUSR1 end it as soon as what was evaluated is recorded; the same call goes on from there
+        (``nasbot.execution.interruption``).
 
-        Ctrl-C, SIGTERM and SIGUSR1 end it as soon as that is done, with an Interrupted, which is a KeyboardInterrupt;
-        the same call goes on from there (``nasbot.execution.interruption``).
+        Args:
+            objective: ``objective(arch)``, or with ``params`` and ``trial`` beside it. With one worker and no limits it
+                is called in this process and may be any callable.
+            budget: trials (50), time ("10m"), or a Budget.
+            workers: evaluations at a time, each in a process of its own where there are several.
+            executor: another place to evaluate in, with workers and limits of its own.
+            timeout_per_trial: seconds after which an evaluation is ended.
+            memory_per_trial: bytes that an evaluation may take.
+            max_consecutive_failures: failures in a row after which the run ends; None: never.
+            overtime: seconds that running trials may take when the time is up, those cut short wait for the next run;
+                None: as long as they need.
+            on_change: called with every new state of a trial.
+            proposes: whether new trials are proposed; otherwise only those that wait are evaluated.
+
+        Returns:
+            The study itself.
+
+        Raises:
+            OptionError: what is wrong with the call.
+            FailingError: too many evaluations in a row failed.
+            ExhaustedError: no candidate of the domain is left.
+            Interrupted: somebody ended it; it is a KeyboardInterrupt.
         """
         total = Budget.of(budget)
         limits = Limits(timeout_per_trial, memory_per_trial)

@@ -69,16 +69,25 @@ def train(
     device: str = "cpu",
     steps_share: float = 1.0,
 ) -> Trained:
-    """Train on ``data.train``, choosing by ``data.valid``. An architecture begins with the weights of ``seed``.
+    """Train on ``data.train``, choosing by ``data.valid``. Equal seeds give equal weights, unless time ran out.
 
-    ``steps_share`` is the fidelity: a whole training, with its own schedule, of that share of the recipe's steps (or of
-    several times as many).
-    ``report(step, score)`` is called at each validation. After ``seconds`` training ends with what it has; where that
-    is foreseeable the learning rate comes down in time. Equal seeds give equal weights on one machine, unless time ran
-    out.
+    Args:
+        network: a network, or an architecture, which begins with the weights of ``seed``.
+        data: prepared and divided.
+        recipe: how to train; an object, "fast" or "paper".
+        seed: random seed (initial weights, order of the samples, dropout).
+        report: called as ``report(step, score)`` at each validation.
+        seconds: after which training ends with what it has; the learning rate comes down in time where foreseeable.
+        device: "cpu", or what PyTorch calls another one.
+        steps_share: the fidelity: a whole training, with its own schedule, of that share of the recipe's steps.
 
-    Raises RefusedError, before anything is built, where the recipe's limits are crossed, and DivergedError as soon as
-    a loss is not a number.
+    Returns:
+        The network with the weights of its best validation, and what was measured.
+
+    Raises:
+        RefusedError: the recipe's limits are crossed; before anything is built.
+        DivergedError: a loss is not a number.
+        OptionError: what is wrong with the call.
     """
     settings = recipe_of(recipe).settings(data.input_shape)
     _check(data, seconds, device)
