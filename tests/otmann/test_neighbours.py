@@ -61,6 +61,12 @@ def test_few_exact_distances_are_needed():
     assert found.n_exact < 0.6 * 20 * 280
 
 
+def test_those_appended_first():
+    index = NeighbourIndex(MLPS[20:])
+    found = index.query(MLPS[:20], 5, first=100)
+    assert found.numbers.tolist() == nearest_by_all(index.distance, MLPS[:20], MLPS[20:120], 5, False)[0].tolist()
+
+
 def test_all_of_them_and_none():
     index = NeighbourIndex(MLPS[:9])
     assert sorted(index.query(MLPS[20:21], 9).numbers[0]) == list(range(9))

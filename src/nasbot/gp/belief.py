@@ -67,12 +67,13 @@ class BeliefOptions:
     n_samples: int = 10
     sample_up_to: int = 300  # evaluations; beyond, the mode alone
     n_restarts: int = 2  # of L-BFGS, when the mode is the result
+    local_above: int = 800  # evaluations; beyond, hyper-parameters from 500 and predictions from the nearest ones
     prior: Prior = field(default_factory=Prior)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inference", _member(Inference, self.inference, "inference"))
         object.__setattr__(self, "warp", _member(Warp, self.warp, "warp"))
-        for name in ("n_samples", "n_restarts"):
+        for name in ("n_samples", "n_restarts", "local_above"):
             if getattr(self, name) < 1:
                 raise OptionError(f"{name} must be at least 1, got {getattr(self, name)}")
 
@@ -91,11 +92,12 @@ class Belief:
     chain: Chain
     repairs: Repairs
     n_likelihoods: int
+    chosen: NDArray[np.intp] | None = None  # which of the values are observations, where not all are
 
     @property
     def values(self) -> FloatArray:
         """Standardised values (n,) of the observations."""
-        return self.warped.standardised
+        return self.warped.standardised if self.chosen is None else self.warped.standardised[self.chosen]
 
     @property
     def best_value(self) -> float:
@@ -134,17 +136,21 @@ class Belief:
         posterior, repairs = hallucinate(self.posterior, self._from_known(cross), self._among(among, cross.m))
         return replace(self, posterior=posterior, repairs=self.repairs + repairs)
 
-    def knowing_only(self, chosen: NDArray[np.intp], among: Rows) -> Belief:
-        """The same hyper-parameters conditioned on some observations only, from the rows among those.
+    def told(self, values: FloatArray) -> Belief:
+        """The same hyper-parameters with more values behind those there were; ``knowing_only`` conditions on some."""
+        return replace(self, warped=warp_values(values, self.warped.warp))
 
-        A rough belief that is cheaper to ask: cross rows need only the ``chosen`` points. Call it before
-        hallucinating.
+    def knowing_only(self, chosen: NDArray[np.intp], among: Rows) -> Belief:
+        """The same hyper-parameters conditioned on some of the values only, from the rows among their points.
+
+        A belief that is cheaper to ask, or a local one: cross rows need only the ``chosen`` points, and those need not
+        have been observations. Call it before hallucinating.
         """
         powered = self._among(among, len(chosen))
         fidelities = None if self.posterior.fidelities is None else self.posterior.fidelities[chosen]
-        values, vectors = self.values[chosen], self.posterior.vectors
+        values, vectors = self.warped.standardised[chosen], self.posterior.vectors
         posterior, repairs = condition(powered, values, vectors, self.scaling.form, fidelities)
-        return replace(self, posterior=posterior, repairs=self.repairs + repairs)
+        return replace(self, posterior=posterior, repairs=self.repairs + repairs, chosen=chosen)
 
     def interval(self, prediction: Prediction, level: float = 0.9) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Lower end, median and upper end (m,) in the values' own units, of the mixture over samples."""
@@ -174,17 +180,23 @@ def fit_belief(
     *,
     options: BeliefOptions,
     fidelities: FloatArray | None = None,
+    chosen: NDArray[np.intp] | None = None,
     chain: Chain | None = None,
     rng: np.random.Generator,
 ) -> Belief:
     """The belief after observing values (n,), higher being better, at points with rows (rows, n, n) among them.
+
+    Where there are too many, ``chosen`` (n,) says which of the values (all,) those of the n points are; the others
+    only say how values are spread.
 
     ``fidelities`` (n,) in (0, 1] say at which share of the full effort each was observed; all 1 is the same as None.
     A kind of row that is absent leaves its term of eq. (7) out. Equal arguments and an equal ``rng`` stream give an
     equal belief in any process. ``rng`` is not drawn from when the mode alone is asked for.
     """
     form = rows.check_among().form(options.distance_power, options.normalised_power)
-    values = checked_values(values, rows.n)
+    if chosen is not None and fidelities is not None:  # rungs can only be levelled where there are rows
+        values, fidelities, chosen = values[chosen], fidelities[chosen], None
+    values = checked_values(values, rows.n if chosen is None else len(values))
     lower = None if fidelities is None else checked_fidelities(fidelities, rows.n)
     if lower is not None:
         form = replace(form, has_fidelities=True)
@@ -192,22 +204,23 @@ def fit_belief(
     scaling = RowScaling.of(rows, form)
     powered = scaling.powered(rows)
     warped = warp_values(values, options.warp)
-    target = LogPosterior.of(powered, warped.standardised, form, options.prior, lower)
+    observed = warped.standardised if chosen is None else warped.standardised[chosen]
+    target = LogPosterior.of(powered, observed, form, options.prior, lower)
     rough = target
-    if (n := len(warped.standardised)) > 2 * ROUGH_SIZE:
+    if (n := len(observed)) > 2 * ROUGH_SIZE:
         few = _rough_choice(n)
         rough = LogPosterior.of(
             powered[:, few][:, :, few],
-            warped.standardised[few],
+            observed[few],
             form,
             options.prior,
             None if lower is None else lower[few],
         )
     estimate = _estimate(target, rough, options, chain, rng)
-    posterior, repairs = condition(powered, warped.standardised, estimate.vectors, form, lower)
+    posterior, repairs = condition(powered, observed, estimate.vectors, form, lower)
     repairs += Repairs(rejected_draws=estimate.n_rejected)
     last = Chain(tuple(float(entry) for entry in estimate.vectors[-1]))
-    return Belief(posterior, scaling, warped, last, repairs, estimate.n_evaluations)
+    return Belief(posterior, scaling, warped, last, repairs, estimate.n_evaluations, chosen)
 
 
 def _estimate(

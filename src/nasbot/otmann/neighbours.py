@@ -80,16 +80,23 @@ class NeighbourIndex:
         else:
             self._to_landmarks.append(self._mean_d(pack, self._landmarks))
 
-    def query(self, networks: Networks, k: int, *, normalised: bool = False) -> Neighbours:
+    def query(self, networks: Networks, k: int, *, normalised: bool = False, first: int | None = None) -> Neighbours:
         """The k nearest of each of these networks, under d or, ``normalised``, under d_bar.
 
+        Args:
+            networks: those whose neighbours are looked for.
+            k: how many of each.
+            normalised: whether by d_bar.
+            first: how many of the networks of the index to look among, all unless given.
+
         Raises:
-            OptionError: k is not between 1 and the number of networks in the index.
+            OptionError: k is not between 1 and the number of networks to look among.
         """
+        n = len(self) if first is None else min(first, len(self))
         from scipy.spatial.distance import cdist
 
-        if not 1 <= k <= len(self):
-            raise OptionError(f"k: expected 1 to {len(self)}, the number of networks in the index, got {k}")
+        if not 1 <= k <= n:
+            raise OptionError(f"k: expected 1 to {n}, the number of networks to look among, got {k}")
         asked = self.distance.pack(networks) if len(networks) else None
         numbers, distances = np.empty((len(networks), k), np.int64), np.empty((len(networks), k))
         n_exact = 0
@@ -97,9 +104,9 @@ class NeighbourIndex:
             assert self._landmarks is not None
             masses, to_landmarks = asked.class_masses(), self._mean_d(asked, self._landmarks)
             for i in range(len(asked)):
-                scale = self._totals.all[:, 0] + asked.total_masses[i]
-                bounds = cdist(masses[i : i + 1], self._masses.all, "cityblock")[0]
-                np.maximum(bounds, cdist(to_landmarks[i : i + 1], self._to_landmarks.all, "chebyshev")[0], out=bounds)
+                scale = self._totals.all[:n, 0] + asked.total_masses[i]
+                bounds = cdist(masses[[i]], self._masses.all[:n], "cityblock")[0]
+                np.maximum(bounds, cdist(to_landmarks[[i]], self._to_landmarks.all[:n], "chebyshev")[0], out=bounds)
                 bounds -= ROUNDING * scale
                 if normalised:
                     bounds /= np.where(scale > 0.0, scale, 1.0)

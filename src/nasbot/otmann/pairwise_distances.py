@@ -67,6 +67,12 @@ class PairwiseDistances:
             ),
         )
 
+    def taken(self, numbers: NDArray[np.intp]) -> PairwiseDistances:
+        """The table of some of these networks."""
+        d, d_bar = (x[:, numbers[:, None], numbers] for x in (self.distances.d, self.distances.d_bar))
+        networks = tuple(self.networks[number] for number in numbers)
+        return PairwiseDistances(self.distance, networks, Distances(self.distances.structural_weights, d, d_bar))
+
     def __len__(self) -> int:
         return len(self.networks)
 

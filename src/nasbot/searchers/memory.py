@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbot.architecture import Architecture
-from nasbot.otmann import Distances, NetworkDistance, PairwiseDistances
+from nasbot.otmann import Distances, NeighbourIndex, NetworkDistance, Otmann, PairwiseDistances
 
 Floats = NDArray[np.float64]
+
+MOST_REMEMBERED = 1500  # networks: 144 MB
 
 
 class DistanceMemory:
@@ -27,6 +29,12 @@ class DistanceMemory:
 
     def between(self, networks: Sequence[Architecture]) -> tuple[Floats, Floats]:
         """d and d_bar, each (weights, n, n), in the order asked for."""
+        if len(self._place) > max(MOST_REMEMBERED, 2 * len(networks)):  # begin again, with those that are asked for now
+            wanted = frozenset(networks)
+            kept = [arch for arch in self._place if arch in wanted]
+            places = np.array([self._place[arch] for arch in kept], dtype=np.intp)
+            self._table = self._table.taken(places)
+            self._place = {arch: place for place, arch in enumerate(kept)}
         arrivals = list(dict.fromkeys(arch for arch in networks if arch not in self._place))
         for arch in arrivals:
             self._place[arch] = len(self._place)
@@ -34,6 +42,28 @@ class DistanceMemory:
         places = np.array([self._place[arch] for arch in networks], dtype=np.intp)
         rows, columns = places[:, None], places[None, :]
         return self._table.distances.d[:, rows, columns], self._table.distances.d_bar[:, rows, columns]
+
+
+class NeighbourMemory:
+    """The index of the networks evaluated so far: for each, the nearest of them."""
+
+    def __init__(self, distance: NetworkDistance) -> None:
+        self._distance = distance
+        self._indexed: list[Architecture] = []
+        self._index: NeighbourIndex | None = None
+
+    def nearest(self, evaluated: Sequence[Architecture], asked: Sequence[Architecture], k: int) -> NDArray[np.int64]:
+        """Numbers (asked, k) of the evaluated networks nearest to each that is asked about."""
+        if not isinstance(self._distance, Otmann):  # no bounds are known for a distance of one's own
+            d = self._distance.cross(asked, evaluated).d.mean(axis=0)
+            return np.argsort(d, axis=1, kind="stable")[:, :k]
+        evaluated = list(evaluated)
+        n = min(len(evaluated), len(self._indexed))
+        if self._index is None or evaluated[:n] != self._indexed[:n]:
+            self._index, self._indexed, n = NeighbourIndex(distance=self._distance), [], 0
+        self._index.append(evaluated[len(self._indexed) :])
+        self._indexed += evaluated[len(self._indexed) :]
+        return self._index.query(asked, k, first=len(evaluated)).numbers
 
 
 @dataclass(frozen=True, eq=False)

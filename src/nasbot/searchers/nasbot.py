@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from heapq import nsmallest
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,7 @@ from nasbot.otmann import NetworkDistance, Otmann
 from nasbot.otmann.presets import LOG_MASS, PAPER
 from nasbot.searchers.base import Proposal
 from nasbot.searchers.effect import Effect, Effects, Near
-from nasbot.searchers.memory import DistanceMemory
+from nasbot.searchers.memory import DistanceMemory, NeighbourMemory
 from nasbot.searchers.pool import RETUNE, PoolSearcher, best_networks, member, shown
 from nasbot.searchers.promotion import by_rank, promotable, remaining_cost
 from nasbot.searchers.threads import on_one_blas_thread
@@ -66,6 +67,12 @@ N_INCUMBENTS = 10  # best evaluated networks from which the default maximiser al
 N_LANDMARKS = 32
 N_PROMOTABLE = 20  # candidates of lower rungs that are compared with the best new one
 N_NEAREST = 5  # evaluated networks shown beside a prediction
+# With more evaluated networks than ``BeliefOptions.local_above``:
+N_PER_FIT = 64  # evaluations after which hyper-parameters are found again
+N_REMEMBERED = 500  # of them are known to the belief,
+N_BEST = 64  # these the best, and a fair sample of the others;
+N_CLOSER = 16  # nearest ones are known beside these to judge a candidate in the end,
+N_FINALISTS = 8  # if it is one of so many.
 
 
 class Maximiser(StrEnum):
@@ -153,6 +160,14 @@ class NASBOT(PoolSearcher):
     def _memory(self) -> DistanceMemory:
         return DistanceMemory(self.distance)
 
+    @cached_property
+    def _last_fit(self) -> dict[tuple[bytes, bytes], Belief]:
+        return {}
+
+    @cached_property
+    def _neighbours(self) -> NeighbourMemory:
+        return NeighbourMemory(self.distance)
+
     @on_one_blas_thread
     def propose(self, history: History, *, rng: np.random.Generator) -> Proposal:
         """The network of highest utility among those evolution and climbing find."""
@@ -204,21 +219,51 @@ class NASBOT(PoolSearcher):
             return None
         pending = tuple(trial.candidate for trial in history.pending)
         faulty = tuple(trial.candidate for trial in history.failed if _is_its_own_fault(trial))
-        known = (*evaluated, *pending, *faulty)
-        n, m = len(evaluated), len(evaluated) + len(pending)
+        numbers = np.arange(len(evaluated))
+        if is_local := len(evaluated) > self.belief.local_above:
+            last_fit = len(evaluated) - len(evaluated) % N_PER_FIT
+            remembered = _remembered(evaluated[:last_fit], values[:last_fit])
+            numbers = np.r_[remembered, last_fit : len(evaluated)]
+            faulty = tuple(_sample(faulty, math.ceil(len(faulty) * len(numbers) / len(evaluated))))
+        known = (*(evaluated[int(i)] for i in numbers), *pending, *faulty)
+        n, m = len(numbers), len(numbers) + len(pending)
         with clock("distances"):
-            params = [candidate.params for candidate in known]
-            between = self._memory.between(tuple(candidate.arch for candidate in known))
-            rows = self._rows(*between, self.domain.differences(params, params))
+            rows = self._rows_among(known)
         with clock("fitting"):
-            fidelities = None if self.fidelity is None else np.minimum(history.evaluated.fidelities, 1.0)
-            belief = fit_belief(rows[:n, :n], values, options=self.belief, fidelities=fidelities, rng=rng)
-            view = self._asked(belief, np.arange(n), known, n, m, rows)
+            if is_local:
+                belief = self._fitted(rows.among(np.arange(len(remembered))), values[:last_fit], remembered)
+                belief = belief.told(values).knowing_only(numbers, rows[:n, :n])
+            else:
+                fidelities = None if self.fidelity is None else np.minimum(history.evaluated.fidelities, 1.0)
+                belief = fit_belief(rows[:n, :n], values, options=self.belief, fidelities=fidelities, rng=rng)
+            view = replace(self._asked(belief, np.arange(n), known, n, m, rows), numbers=numbers, is_local=is_local)
             if n > N_LANDMARKS:
-                chosen = _landmarks(values)
-                rough = belief.knowing_only(chosen, rows.among(chosen))
+                chosen = _landmarks(values[numbers])
+                rough = belief.knowing_only(numbers[chosen], rows.among(chosen))
                 view = replace(view, rough=self._asked(rough, chosen, known, n, m, rows))
         return view
+
+    def _fitted(self, rows: Rows, values: Floats, chosen: NDArray[np.intp]) -> Belief:
+        """The belief of the last time that hyper-parameters were due, remembered: many proposals share it."""
+        key = (rows.array.tobytes(), values.tobytes())
+        if key not in self._last_fit:
+            # A stream of its own: which proposal asks first must make no difference.
+            rng = np.random.default_rng(len(values))
+            belief = fit_belief(rows, values, options=self.belief, chosen=chosen, rng=rng)
+            self._last_fit.clear()
+            self._last_fit[key] = belief
+        return self._last_fit[key]
+
+    def _closer(self, view: _View, history: History, archs: Sequence[Architecture]) -> _View:
+        """The view that also knows the evaluated networks nearest to each of these."""
+        evaluated = history.evaluated.candidates
+        nearest = self._neighbours.nearest([candidate.arch for candidate in evaluated], archs, N_CLOSER)
+        numbers = np.r_[view.numbers, np.setdiff1d(nearest, view.numbers)]
+        n, m = len(numbers), len(numbers) + view.n_known - view.n_evaluated
+        known = (*(evaluated[int(i)] for i in numbers), *view.known[view.n_evaluated :])
+        rows = self._rows_among(known)
+        belief = view.belief.knowing_only(numbers, rows[:n, :n])
+        return replace(self._asked(belief, np.arange(n), known, n, m, rows), numbers=numbers)
 
     def _asked(
         self, belief: Belief, chosen: NDArray[np.intp], known: Sequence[Candidate], n: int, m: int, rows: Rows
@@ -235,7 +280,12 @@ class NASBOT(PoolSearcher):
             feasibility = Feasibility.of(belief.correlation(rows.among(decided)), decided < n)
         candidates = tuple(known[i] for i in kept)
         packed = self.distance.pack([candidate.arch for candidate in candidates])
-        return _View(candidates, n, m, packed, belief, feasibility)
+        return _View(candidates, n, m, packed, belief, feasibility, chosen)
+
+    def _rows_among(self, known: Sequence[Candidate]) -> Rows:
+        params = [candidate.params for candidate in known]
+        between = self._memory.between([candidate.arch for candidate in known])
+        return self._rows(*between, self.domain.differences(params, params))
 
     def _rows(self, d: Floats, d_bar: Floats, params: Floats) -> Rows:
         """What the kernel sees: the distances whose terms it has, and differences of params where there are any."""
@@ -260,6 +310,8 @@ class NASBOT(PoolSearcher):
         centre = None if self.prior is None else self.domain.completed(self.prior)
         settings = Settings.of(self.domain, history, self.initial_pool(), for_settings, prior=centre)
         utility = self._utility_under(view, chance, for_utility, clock)
+        if view and view.is_local:
+            utility = self._closer_utility(utility, view, history, chance, for_utility, clock)
         operator = self.operator()
         n_evaluations = evaluation_schedule(self.step(history))
         if self.maximiser is Maximiser.PAPER:
@@ -311,6 +363,29 @@ class NASBOT(PoolSearcher):
             return np.zeros(len(archs))
         return np.log([max(1.0, resources(arch, shape, self.space.n_outputs).flops) for arch in archs])
 
+    def _closer_utility(
+        self,
+        utility: Utility,
+        view: _View,
+        history: History,
+        chance: float,
+        rng: np.random.Generator,
+        clock: _Stopwatch,
+    ) -> Utility:
+        """The utility of the best few under ``utility``, knowing the networks near them; of the others -inf."""
+
+        def closer_utility(archs: Sequence[Architecture], settings: Sequence[Params]) -> Floats:
+            first = utility(archs, settings)
+            best = np.argsort(-first.max(axis=0), kind="stable")[:N_FINALISTS]
+            finalists = [archs[i] for i in best]
+            with clock("distances"):
+                closer = self._closer(view, history, finalists)
+            values = np.full_like(first, -np.inf)
+            values[:, best] = self._utility_under(closer, chance, rng, clock)(finalists, settings)
+            return values
+
+        return closer_utility
+
     def _outlook(self, view: _View, rows: Rows, packed: Any, settings: Sequence[Params], chance: float) -> Outlook:
         """What is believed of networks with these rows to the known ones; ``chance`` chooses a sample."""
 
@@ -354,7 +429,7 @@ class NASBOT(PoolSearcher):
         """The completed trial whose network has the highest mean, averaged over hyper-parameters."""
         for_belief, _, _ = rng.spawn(3)
         view = self._view(history, for_belief, _Stopwatch())
-        return None if view is None else history.completed[int(np.argmax(view.belief.denoised.mean(axis=0)))]
+        return None if view is None else history.completed[view.numbers[np.argmax(view.belief.denoised.mean(axis=0))]]
 
     @on_one_blas_thread
     def believed(
@@ -368,7 +443,13 @@ class NASBOT(PoolSearcher):
         return Effects(self._effects(view, history, candidates)) if candidates else Effects()
 
     def _effects(self, view: _View, history: History, asked: Sequence[tuple[Candidate, str]]) -> Iterator[Effect]:
-        between = self.distance.cross(view.packed, self.distance.pack([candidate.arch for candidate, _ in asked]))
+        if view.is_local:
+            for first in range(0, len(asked), N_FINALISTS):
+                some = asked[first : first + N_FINALISTS]
+                yield from self._effects(self._closer(view, history, [c.arch for c, _ in some]), history, some)
+            return
+        packed = self.distance.pack([candidate.arch for candidate, _ in asked])
+        between = self.distance.cross(view.packed, packed)
         params = [candidate.params for candidate, _ in asked]
         known = [candidate.params for candidate in view.known]
         rows = self._rows(between.d, between.d_bar, self.domain.differences(known, params))
@@ -386,11 +467,11 @@ class NASBOT(PoolSearcher):
         lower, median, upper = (sign * end for end in view.belief.interval(observed))
         lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
         middle = between.d.shape[0] // 2
+        numbers = [history.completed[i].number for i in view.numbers]
         for i, (candidate, change) in enumerate(asked):
             order = np.argsort(between.d_bar[middle, : view.n_evaluated, i], kind="stable")[:N_NEAREST]
             nearest = tuple(
-                Near(history.completed[j].number, float(between.d[middle, j, i]), float(between.d_bar[middle, j, i]))
-                for j in order
+                Near(numbers[j], float(between.d[middle, j, i]), float(between.d_bar[middle, j, i])) for j in order
             )
             yield Effect(
                 candidate,
@@ -425,6 +506,8 @@ class _View:
     packed: object
     belief: Belief
     feasibility: Feasibility | None
+    numbers: NDArray[np.intp]  # of those evaluated, in the order of their recording
+    is_local: bool = False  # whether there are more, of which the nearest to a candidate are to be known, too
     rough: _View | None = None  # the same on fewer evaluated networks, where there are many: cheaper to ask
 
     def predict(self, rows: Rows) -> Prediction:
@@ -458,6 +541,19 @@ class _Stopwatch:
 
 def _is_its_own_fault(trial: Trial) -> bool:
     return isinstance(trial.outcome, Failed) and trial.outcome.cause not in EXTERNAL_CAUSES
+
+
+def _remembered(evaluated: Sequence[Candidate], values: Floats) -> NDArray[np.intp]:
+    """Numbers of the N_BEST best and of a fair sample of all, N_REMEMBERED together; few change as networks come."""
+    best = np.argsort(-values, kind="stable")[:N_BEST]
+    rest = np.setdiff1d(np.arange(len(values)), best)
+    sample = nsmallest(N_REMEMBERED - N_BEST, rest, key=lambda i: evaluated[i].fingerprint)
+    return np.sort(np.r_[best, sample])
+
+
+def _sample(candidates: Sequence[Candidate], n: int) -> list[Candidate]:
+    """A fair sample: fingerprints are as good as random."""
+    return nsmallest(n, candidates, key=lambda candidate: candidate.fingerprint)
 
 
 def _landmarks(values: Floats) -> NDArray[np.intp]:
