@@ -31,6 +31,7 @@ def frame_of(raw: Any, *, names: Sequence[str] | None = None, optional: Sequence
     """
     import pandas as pd
 
+    raw = as_pandas(raw)
     if isinstance(raw, pd.Series):
         raw = raw.to_frame()
     if isinstance(raw, pd.DataFrame):
@@ -50,6 +51,13 @@ def frame_of(raw: Any, *, names: Sequence[str] | None = None, optional: Sequence
         raise DataError(_too_wide(array.shape[1]))
     labels = [f"x{i}" for i in range(array.shape[1])] if names is None else list(names)
     return pd.DataFrame(array, columns=labels)
+
+
+def as_pandas(raw: Any) -> Any:
+    """Frames and series of other libraries (polars, pyarrow) as those of pandas; anything else as it is."""
+    if hasattr(raw, "collect") and hasattr(raw, "lazy"):
+        raise DataError("inputs: a lazy frame; expected one with rows, which .collect() makes")
+    return raw.to_pandas() if hasattr(raw, "to_pandas") else raw
 
 
 def array_of(raw: Any) -> np.ndarray:
