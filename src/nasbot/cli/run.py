@@ -88,11 +88,15 @@ def run(
 
     The study is kept, so the same command goes on where it was left, with a larger budget for longer. Ctrl-C is safe.
     """
+    from nasbot.data.metrics import metric_for
+
     shares = parsed_split(split)
     _check_budget(budget)
     memory = _checked_place(executor, memory_per_trial, address, cpus_per_trial)
     options: dict[str, Any] = {"task": task, "seed": seed, "split": shares, "drop": tuple(drop or ())}
     prepared = data_named(data, target, folder, options)
+    if metric is not None:
+        metric_for(metric, prepared)
     found, begun = searched(
         prepared,
         serves=serve,

@@ -24,6 +24,7 @@ from nasbot.data.preparations import check_preparation, preparation_of
 from nasbot.data.preprocessing import (
     CategoryColumn,
     ClassTarget,
+    DateColumn,
     DroppedColumn,
     Images,
     NumberColumn,
@@ -377,9 +378,12 @@ def _inputs_line(prepared: Preprocessing) -> str:
     columns = prepared.inputs.columns
     numbers = sum(isinstance(column, NumberColumn) for column in columns)
     categories = sum(isinstance(column, CategoryColumn) for column in columns)
+    dates = sum(isinstance(column, DateColumn) for column in columns)
     gaps = sum(not isinstance(column, DroppedColumn) and column.marks_gaps for column in columns)
     dropped = [f"{column.name} ({column.reason})" for column in columns if isinstance(column, DroppedColumn)]
-    parts = [f"{n} {what}" for n, what in ((numbers, "of numbers"), (categories, "of categories")) if n]
+    parts = [
+        f"{n} {what}" for n, what in ((numbers, "of numbers"), (categories, "of categories"), (dates, "of dates")) if n
+    ]
     line = f"inputs: {len(columns)} columns, {' and '.join(parts)}"
     if gaps:
         line += f", {gaps} with gaps"
