@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from nasbot.automl.ensemble import MAX_MEMBERS, select
+from nasbot.data.metrics import METRICS
 from nasbot.errors import DataError
 
 
@@ -98,3 +99,15 @@ def test_mistakes():
     predictions[0, 0] = np.nan
     with pytest.raises(DataError, match="not finite numbers"):
         select(predictions, truth)
+
+
+@pytest.mark.parametrize("n", [60, 2000])
+@pytest.mark.parametrize("name", ["auc", "f1", "mae", "r2"])
+def test_a_metric_chooses_in_its_own_sense(name, n):
+    metric = METRICS[name]
+    predictions, truth = problem(3, n=n, classes=3 if metric.task == "classification" else 0)
+    chosen = select(predictions, truth, metric=metric)
+    given = np.exp(predictions) if metric.task == "classification" else predictions
+    singles = [metric.cost(metric(truth, one)) for one in given]
+    assert chosen.single_loss == pytest.approx(min(singles))
+    assert metric.cost(metric(truth, mean_of(given, chosen))) <= min(singles) + 1e-12

@@ -10,6 +10,7 @@ from nasbot.architecture import initial_pool
 from nasbot.candidate import Candidate
 from nasbot.cli import _progress
 from nasbot.cli._progress import _State, _table, described, duration, progress, sparkline
+from nasbot.data.metrics import METRICS
 from nasbot.study import Budget
 from nasbot.trial import Failed, FailureCause, Point, Provenance, Scored, Trial
 
@@ -53,7 +54,7 @@ class TestWords:
 
 class TestLines:
     def test_one_for_each_trial_that_ends(self, capsys):
-        with progress(Budget(trials=3), elapsed=0.0, trials=[], metric="MSE") as tell:
+        with progress(Budget(trials=3), elapsed=0.0, trials=[], metric=METRICS["mse"]) as tell:
             running = trial(0).begun(0.5)
             tell(running)
             tell(running.with_points([Point(1, 0.5)]))
@@ -62,13 +63,13 @@ class TestLines:
             tell(trial(2).begun(4.0))
         lines = capsys.readouterr().err.splitlines()
         assert lines[0].startswith("trial   0  begun")
-        assert lines[1].startswith("trial   0  MSE 0.25  2.5 s  initial pool")
+        assert lines[1].startswith("trial   0  mse 0.25  2.5 s  initial pool")
         assert lines[1].endswith("best so far")
         assert lines[2] == "trial   1  failed (nan) after 2.5 s: diverged"
         assert len(lines) == 3
 
     def test_a_resumed_study_knows_its_best(self, capsys):
-        with progress(Budget(trials=3), elapsed=9.0, trials=[ended(0, Scored(0.25))], metric="MSE") as tell:
+        with progress(Budget(trials=3), elapsed=9.0, trials=[ended(0, Scored(0.25))], metric=METRICS["mse"]) as tell:
             tell(ended(1, Scored(0.5)))
         assert "best so far" not in capsys.readouterr().err
 
@@ -80,7 +81,7 @@ class TestTable:
         return console.file.getvalue()
 
     def test_running_trials_have_curves_and_failures_have_causes(self):
-        state = _State(Budget(seconds=600.0), 0.0, [], "MSE")
+        state = _State(Budget(seconds=600.0), 0.0, [], METRICS["mse"])
         assert "none yet" in self.shown(state)
         state.take(trial(3).begun(0.0).with_points([Point(i, 1.0 / (i + 1)) for i in range(5)]))
         state.take(ended(0, Scored(0.25)))
@@ -93,7 +94,7 @@ class TestTable:
         assert "Ctrl-C" in text
 
     def test_a_long_description_takes_no_other_columns_room(self):
-        state = _State(Budget(trials=9), 0.0, [], "MSE", width=90)
+        state = _State(Budget(trials=9), 0.0, [], METRICS["mse"], width=90)
         origin = Provenance(searcher="NASBOT", parents=(3,), changes=("layer 7 is changed into another",) * 9)
         made = Trial(number=7, candidate=Candidate(ARCHS[7]), origin=origin).begun(1.0)
         state.take(made.with_points([Point(1, 0.5), Point(2, 0.25)]).ended(Scored(0.25), at=3.5, rank=0))
@@ -105,7 +106,7 @@ class TestTable:
         assert "from 3: layer 7" in row
 
     def test_a_trial_that_waits_again_is_not_shown_as_running(self):
-        state = _State(Budget(trials=9), 0.0, [], "MSE")
+        state = _State(Budget(trials=9), 0.0, [], METRICS["mse"])
         running = trial(3).begun(0.0)
         state.take(running)
         state.take(running.requeued(interrupted=True))
@@ -116,7 +117,7 @@ class TestTable:
         monkeypatch.setattr(
             "rich.console.Console", lambda **options: Console(file=screen, force_terminal=True, width=100)
         )
-        with _progress.progress(Budget(trials=3), elapsed=0.0, trials=[], metric="MSE") as tell:
+        with _progress.progress(Budget(trials=3), elapsed=0.0, trials=[], metric=METRICS["mse"]) as tell:
             tell(trial(0).begun(0.0))
             tell(ended(0, Scored(0.25)))
         assert "0.25 (trial 0" in screen.getvalue()

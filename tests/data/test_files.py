@@ -94,7 +94,7 @@ class TestImageFolders:
     [
         ("empty.csv", b"", "y", "empty"),
         ("header.csv", b"a,y\n", "y", "no rows"),
-        ("latin.csv", b"a,y\n\xe9,1\n", "y", "UTF-8"),
+        ("unknown.csv", b"a,y\n\x81\xe9,1\n", "y", "UTF-8"),
         ("binary.csv", bytes(range(256)), "y", "UTF-8"),
         ("ragged.csv", b"a,y\n1,2\n1,2,3\n", "y", "not a table|columns"),
         ("twice.csv", b"a,a,y\n1,2,3\n", "y", "two columns are called 'a'"),
@@ -106,7 +106,8 @@ class TestImageFolders:
         ("bad.parquet", b"PAR1 or not", "y", "not a Parquet file"),
         ("bad.npz", b"PK or not", "y", "not an NPZ file"),
         ("bad.csv.gz", b"not gzip", "y", "cannot be read"),
-        ("book.xlsx", b"", "y", "unknown kind of file"),
+        ("book.xlsx", b"", "y", "not an Excel file|openpyxl"),
+        ("book.xls", b"", "y", "unknown kind of file"),
     ],
 )
 def test_files_that_cannot_be_used(tmp_path, name, content, target, message):

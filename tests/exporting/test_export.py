@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -165,6 +166,19 @@ def loaded(path):
     module = exporting.importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_code_takes_dates_as_objects_and_as_text(tmp_path):
+    X, y = table()
+    X["sold"] = pd.Timestamp("2021-01-30 07:00") + pd.to_timedelta(np.arange(len(X)) * 31, unit="h")
+    X.loc[3, "sold"] = pd.NaT
+    model = model_of(dataset_of(X, y))
+    export(model, tmp_path / "houses.py")
+    module, rows = loaded(tmp_path / "houses.py"), X.astype(object).where(X.notna(), None).to_dict("records")
+    expected = model.preprocessing.X(X)
+    np.testing.assert_allclose(module.prepare(rows).numpy(), expected, atol=1e-6)
+    texts = [row | {"sold": None if row["sold"] is None else row["sold"].isoformat()} for row in rows]
+    np.testing.assert_allclose(module.prepare(texts).numpy(), expected, atol=1e-6)
 
 
 def test_code_for_tables_of_numbers_takes_arrays(tmp_path):

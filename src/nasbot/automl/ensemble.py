@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nasbot.data.metrics import Metric
 from nasbot.errors import DataError
 
 START = 3  # members that the selection begins with: the best
@@ -20,6 +21,7 @@ MIN_ROWS = 500  # below this nothing is chosen
 SMALLEST = 1e-12  # a probability of the truth from which a logarithm is taken
 
 Loss = Callable[[np.ndarray], np.ndarray]  # of what is averaged; see ``_rows_and_loss``
+ALL, EVEN, ODD = slice(None), slice(0, None, 2), slice(1, None, 2)
 
 
 @dataclass(frozen=True)
@@ -28,17 +30,21 @@ class Selection:
 
     members: tuple[int, ...]
     weights: tuple[float, ...]
+    # The metric, turned so that lower is better.
     loss: float  # expected: on validation rows that did not choose, or on all where there are few
     single_loss: float  # of the best single network, on all validation rows
 
 
-def select(predictions: np.ndarray, truth: np.ndarray, *, scales: Sequence[float] | None = None) -> Selection:
+def select(
+    predictions: np.ndarray, truth: np.ndarray, *, scales: Sequence[float] | None = None, metric: Metric | None = None
+) -> Selection:
     """Choose an ensemble by the validation rows. Deterministic; among equals the earlier network wins.
 
     Args:
         predictions: (networks, n, outputs) numbers, or log-probabilities of classes.
         truth: (n, outputs) numbers, judged by mean squared error, or (n,) classes as whole numbers, by log-loss.
         scales: what to divide the errors of each output by; with those of the target the loss is a trial's.
+        metric: what to judge by instead.
 
     Returns:
         Members, weights and losses. On the validation rows it is never worse than the best single network.
@@ -46,15 +52,18 @@ def select(predictions: np.ndarray, truth: np.ndarray, *, scales: Sequence[float
     Raises:
         DataError: where the shapes do not fit, or a prediction is not a number.
     """
-    given, loss = _rows_and_loss(np.asarray(predictions), np.asarray(truth), scales)
-    single = float(loss(given).min())
-    path = _greedy(given, loss)
+    given, loss_on = _rows_and_loss(np.asarray(predictions), np.asarray(truth), scales, metric)
+    single = float(loss_on(ALL)(given).min())
+
+    def path_on(rows: slice) -> list[list[int]]:
+        return _greedy(given[:, rows], loss_on(rows))
+
+    path = path_on(ALL)
     if given.shape[1] < MIN_ROWS:
-        return _selection(path[0], float(loss(given[path[0]].mean(axis=0))), single)
-    even, odd = given[:, ::2], given[:, 1::2]
+        return _selection(path[0], float(loss_on(ALL)(given[path[0]].mean(axis=0))), single)
     checks = [
-        [float(loss(unseen[chosen].mean(axis=0))) for chosen in _greedy(seen, loss)]
-        for seen, unseen in ((even, odd), (odd, even))
+        [float(loss_on(unseen)(given[chosen][:, unseen].mean(axis=0))) for chosen in path_on(seen)]
+        for seen, unseen in ((EVEN, ODD), (ODD, EVEN))
     ]
     n_rounds = min(len(path), *map(len, checks))
     expected = np.mean([check[:n_rounds] for check in checks], axis=0)
@@ -86,22 +95,37 @@ def _greedy(given: np.ndarray, loss: Loss) -> list[list[int]]:
 
 
 def _rows_and_loss(
-    predictions: np.ndarray, truth: np.ndarray, scales: Sequence[float] | None
-) -> tuple[np.ndarray, Loss]:
-    """What is averaged: errors (networks, n, outputs), or probabilities of the truth (networks, n); and its loss."""
+    predictions: np.ndarray, truth: np.ndarray, scales: Sequence[float] | None, metric: Metric | None
+) -> tuple[np.ndarray, Callable[[slice], Loss]]:
+    """What is averaged, and its loss on some of the rows.
+
+    Errors (networks, n, outputs), or probabilities of the truth (networks, n); for a metric whole predictions.
+    """
     n = len(truth)
     if predictions.ndim != 3 or not len(predictions) or predictions.shape[1] != n or not n:
         raise DataError(f"predictions: expected (networks, {n}, outputs), got {predictions.shape}")
     is_class = truth.ndim == 1 and truth.dtype.kind in "iu"
     if np.isnan(predictions).any() or not (is_class or np.isfinite(predictions).all()):  # a probability may be 0
         raise DataError("predictions: some are not finite numbers; leave out the networks that they come from")
+    if not is_class and truth.shape != predictions.shape[1:]:
+        raise DataError(f"truth: expected {predictions.shape[1:]} numbers or ({n},) classes, got {truth.shape}")
+    if metric is not None:
+        whole = predictions.astype(np.float64)
+        return np.exp(whole) if is_class else whole, lambda rows: _loss_by(metric, truth[rows])
     if is_class:
         of_truth = np.take_along_axis(predictions.astype(np.float64), truth[None, :, None], axis=2)[:, :, 0]
-        return np.exp(of_truth), lambda p: -np.log(np.maximum(p, SMALLEST)).mean(axis=-1)
-    if truth.shape != predictions.shape[1:]:
-        raise DataError(f"truth: expected {predictions.shape[1:]} numbers or ({n},) classes, got {truth.shape}")
+        return np.exp(of_truth), lambda _: lambda p: -np.log(np.maximum(p, SMALLEST)).mean(axis=-1)
     errors = (predictions.astype(np.float64) - truth) / (1.0 if scales is None else np.asarray(scales))
-    return errors, lambda e: np.square(e).mean(axis=(-2, -1))
+    return errors, lambda _: lambda e: np.square(e).mean(axis=(-2, -1))
+
+
+def _loss_by(metric: Metric, truth: np.ndarray) -> Loss:
+    def loss(given: np.ndarray) -> np.ndarray:
+        if given.ndim == 2:
+            return np.asarray(metric.cost(metric(truth, given)))
+        return np.array([metric.cost(metric(truth, one)) for one in given])
+
+    return loss
 
 
 def _selection(chosen: Sequence[int], loss: float, single: float) -> Selection:

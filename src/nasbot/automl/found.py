@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from nasbot.automl.model import Members, Results
     from nasbot.data.dataset import Dataset, Preprocessing
+    from nasbot.data.metrics import Metric
     from nasbot.exporting.model_file import Model
     from nasbot.searchers.base import Searcher
     from nasbot.training.recipes import Recipe
@@ -134,6 +135,18 @@ class FoundStudy(StudyView):
         return stored if isinstance(stored, Mapping) else {}
 
     @property
+    def has_metric(self) -> bool:
+        """Whether trials are judged by a metric that was asked for; else by the validation loss."""
+        return "metric" in self.context
+
+    @property
+    def metric(self) -> Metric:
+        """What results are shown in: the metric asked for, or mse or log-loss."""
+        from nasbot.data.metrics import default_metric, metric_of
+
+        return metric_of(str(self.context["metric"])) if self.has_metric else default_metric(self.dataset)
+
+    @property
     def best(self) -> FoundTrial | None:
         """The best trial so far, None while none is completed."""
         best = self.history.best
@@ -214,7 +227,8 @@ class FoundStudy(StudyView):
         trials, loss = str(model.details["trials"]).strip("[]"), model.details["loss"]
         title = (
             f"{which} of {n} networks that nasbot tried on {self.dataset.name}: "
-            f"trial{'s' * (members > 1)} {trials}, validation loss {loss:.5g}."
+            f"trial{'s' * (members > 1)} {trials}, "
+            f"validation {self.metric.name if self.has_metric else 'loss'} {loss:.5g}."
         )
         return export(model, path, to=to, title=title, overwrite=overwrite)
 

@@ -6,6 +6,7 @@ model.predict(new_rows)              # numbers in their own units, or classes by
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ import numpy as np
 from nasbot._typing import Json
 from nasbot.automl.ensemble import Selection, select
 from nasbot.automl.files import WEIGHTS
+from nasbot.data.metrics import METRICS, Metric, majority_of, truth_of
 from nasbot.errors import FileError, StorageError, StudyError
 from nasbot.trial import POOL, History, Trial
 
@@ -44,9 +46,10 @@ def members_of(study: FoundStudy) -> Members | None:
     if len(known) < 2:
         return None
     target = data.preprocessing.target
-    truth = data.valid.y if data.is_classification else _restored(data, data.valid.y)
+    truth = truth_of(data, data.valid.y)
     scales = None if data.is_classification else target.scales  # type: ignore[union-attr]  # a NumberTarget's
-    found = select(np.stack([valid for _, (valid, _) in known]), truth, scales=scales)
+    asked = study.metric if study.has_metric else None
+    found = select(np.stack([valid for _, (valid, _) in known]), truth, scales=scales, metric=asked)
     return Members(tuple(known[i][0].number for i in found.members), found.weights, found)
 
 
@@ -116,6 +119,7 @@ class Results:
     baseline: Result | None
     single: Result | None
     ensemble: Result | None
+    majority: Result | None = None  # of knowing only how frequent classes are, where one of them is most rows
 
     @property
     def model(self) -> Result | None:
@@ -124,7 +128,7 @@ class Results:
 
     def to_dict(self) -> dict[str, Json]:
         """As plain data, None for what there is not."""
-        parts = {name: getattr(self, name) for name in ("baseline", "single", "ensemble", "model")}
+        parts = {name: getattr(self, name) for name in ("baseline", "single", "ensemble", "model", "majority")}
         return {name: None if part is None else part.to_dict() for name, part in parts.items()}
 
 
@@ -137,8 +141,8 @@ def results_of(study: FoundStudy) -> Results:
     if chosen is not None:
         parts = [kept(study, history[number]) for number in chosen.trials]
         valid, test = (_averaged([part[i] for part in parts if part is not None], chosen.weights, data) for i in (0, 1))
-        ensemble = _result(data, valid, test)
-    return Results(_of_trial(study, baseline), _of_trial(study, best), ensemble)
+        ensemble = _result(data, study.metric, valid, test)
+    return Results(_of_trial(study, baseline), _of_trial(study, best), ensemble, _of_majority(study))
 
 
 def baseline_trial(history: History) -> Trial | None:
@@ -148,7 +152,16 @@ def baseline_trial(history: History) -> Trial | None:
 
 def _of_trial(study: FoundStudy, trial: Trial | None) -> Result | None:
     predictions = None if trial is None else kept(study, trial)
-    return None if predictions is None else _result(study.dataset, *predictions)
+    return None if predictions is None else _result(study.dataset, study.metric, *predictions)
+
+
+def _of_majority(study: FoundStudy) -> Result | None:
+    data = study.dataset
+    majority = majority_of(data)
+    if majority is None:
+        return None
+    logs = np.log(np.maximum(majority.predicted, 1e-300))
+    return _result(data, study.metric, *(np.tile(logs, (len(part), 1)) for part in (data.valid, data.test)))
 
 
 def _averaged(parts: Sequence[np.ndarray], weights: Sequence[float], data: Dataset) -> np.ndarray:
@@ -159,29 +172,23 @@ def _averaged(parts: Sequence[np.ndarray], weights: Sequence[float], data: Datas
     return np.asarray(sum(weight * part.astype(np.float64) for weight, part in zip(weights, parts, strict=True)))
 
 
-def _result(data: Dataset, valid: np.ndarray, test: np.ndarray) -> Result:
-    on_valid = _metrics(data, valid, data.valid.y)
-    on_test = _metrics(data, test, data.test.y) if len(data.test) else {}
-    name = "log-loss" if data.is_classification else "mse"
-    details = {f"test_{key}": value for key, value in on_test.items() if key != name}
-    return Result(name, on_valid[name], on_test.get(name), details)
+def _result(data: Dataset, metric: Metric, valid: np.ndarray, test: np.ndarray) -> Result:
+    on_valid = _metrics(data, metric, valid, data.valid.y)
+    on_test = _metrics(data, metric, test, data.test.y) if len(data.test) else {}
+    details = {f"test_{key}": value for key, value in on_test.items() if key != metric.name}
+    return Result(metric.name, on_valid[metric.name], on_test.get(metric.name), details)
 
 
-def _metrics(data: Dataset, predictions: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    if data.is_classification:
-        log_loss = -float(np.take_along_axis(predictions, y[:, None], axis=1).mean(dtype=np.float64))
-        accuracy = float((predictions.argmax(axis=1) == y).mean())
-        return {"log-loss": log_loss, "accuracy": accuracy}
-    truth = _restored(data, y)
-    squares = ((predictions.astype(np.float64) - truth) ** 2).mean(axis=0)
-    scales = np.asarray(data.preprocessing.target.scales)  # type: ignore[union-attr]  # a NumberTarget's
-    mse, spread = float(squares.mean()), truth.var(axis=0)
-    found = {"mse": mse, "rmse": mse**0.5, "standardised_mse": float((squares / scales**2).mean())}
-    return found | ({"r2": float((1.0 - squares / spread).mean())} if (spread > 0).all() else {})
-
-
-def _restored(data: Dataset, y: np.ndarray) -> np.ndarray:
-    return np.asarray(data.preprocessing.restored(y), dtype=np.float64).reshape(len(y), -1)
+def _metrics(data: Dataset, metric: Metric, predictions: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """The metric, and what else people ask about where it is defined."""
+    names = ("log-loss", "accuracy", "balanced-accuracy", "f1") if data.is_classification else ("mse", "rmse", "r2")
+    truth, exact = truth_of(data, y), predictions.astype(np.float64)
+    answers = np.exp(exact) if data.is_classification else exact
+    found = {name: METRICS[name](truth, answers) for name in dict.fromkeys((metric.name, *names))}
+    if not data.is_classification:
+        scales = np.asarray(data.preprocessing.target.scales)  # type: ignore[union-attr]  # a NumberTarget's
+        found["standardised_mse"] = METRICS["mse"](truth / scales, answers / scales)
+    return {name: value for name, value in found.items() if math.isfinite(value)}
 
 
 def file_name(study_path: Path) -> str:

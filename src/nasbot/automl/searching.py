@@ -44,6 +44,7 @@ from nasbot.trial import FINAL, Direction, History, Scored, Trial, TrialState
 
 if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
+    from nasbot.data.metrics import Metric
     from nasbot.searchers.base import Searcher
     from nasbot.training.objective import Live, TrainingObjective
     from nasbot.training.recipes import Recipe
@@ -67,6 +68,7 @@ class Prepared:
     path: Path | None  # of the study; None keeps nothing
     is_resumed: bool
     history: History  # of a study that goes on
+    metric: Metric | None = None  # that values are of; None: the validation loss
 
 
 def search(
@@ -74,6 +76,7 @@ def search(
     y: Any = None,
     *,
     budget: Budget | int | str = "2m",
+    metric: Metric | str | None = None,
     space: SearchSpace | None = None,
     searcher: Searcher | str = "nasbot",
     tune: str | Sequence[str] | Mapping[str, Param] | None = "auto",
@@ -106,6 +109,8 @@ def search(
         X: a table, a data frame, images, tensors, or a ``Dataset``; a path to a file of any of these.
         y: the target, or the name of its column.
         budget: time ("10m", "1h30m") or trials (50), in all: the same call goes on with the study.
+        metric: what validation steps, trials and ensemble are chosen by: a name such as auc, f1, mae
+            (docs/reference/metrics.md); by default the validation loss.
         space: limits on the networks; by default the paper's, and none that cost many times the baseline.
         searcher: what chooses the candidates; an object, or nasbot, random, evolution, treebo.
         tune: params searched with the networks: "auto", names, ``{"learning_rate": Float(...)}``, or None.
@@ -135,6 +140,7 @@ def search(
     """
     begun = time.monotonic()
     data = _dataset(X, y, {"seed": seed, **data_options})
+    judged_by = _metric(metric, data)
     total = Budget.of(budget)
     if executor == "auto" and is_too_short_for_processes(total.seconds) and memory_per_trial is None:
         executor, workers = "here", 1 if workers is None else workers
@@ -148,7 +154,7 @@ def search(
     source, path = (None, path) if fork is None else _forked(path, fork)
     chosen = _recipe(recipe)
     stored = _stored(path)
-    _check_same_search(path, stored, data, chosen, seed)
+    _check_same_search(path, stored, data, chosen, judged_by, seed)
     begun_with = _context(stored if stored is not None else _stored(source))
 
     where = space or space_for(
@@ -171,6 +177,7 @@ def search(
         "data_name": data.name,
         "recipe": trained.to_dict(),
         **plan.to_dict(),
+        **({} if judged_by is None else {"metric": judged_by.name}),
     }
 
     temporary = Temporary() if path is None else None
@@ -183,9 +190,9 @@ def search(
         storage = open_storage(path, vocabulary=domain.networks.vocabulary)
     try:
         taken_over = _taken_over(source, path, finder, context) if storage.settings() is None else ()
-        study = _study(storage, finder, seed, context, taken_over)
+        study = _study(storage, finder, seed, judged_by, context, taken_over)
         if on_start is not None:
-            on_start(Prepared(data, plan, finder, path, stored is not None, study.history))
+            on_start(Prepared(data, plan, finder, path, stored is not None, study.history, judged_by))
         runs_on = executor_of(
             executor,
             workers=workers,
@@ -194,7 +201,7 @@ def search(
             address=address,
             cpus_per_trial=cpus_per_trial,
         )
-        _drive(study, plan, trained, files, runs_on, max_failures, on_change)
+        _drive(study, plan, trained, judged_by, files, runs_on, max_failures, on_change)
     except BaseException:
         storage.close()
         raise
@@ -219,6 +226,7 @@ def _drive(
     study: Study,
     plan: Plan,
     recipe: Recipe,
+    metric: Metric | None,
     files: Path,
     executor: Executor,
     max_failures: int | None,
@@ -229,7 +237,8 @@ def _drive(
 
     files = files.resolve()  # the workers' fork server may have begun in another folder
     weights = files / WEIGHTS
-    objective = TrainingObjective(files / DATA, recipe, weights=weights, seconds=plan.seconds_per_trial)
+    name = None if metric is None else metric.name
+    objective = TrainingObjective(files / DATA, recipe, weights=weights, seconds=plan.seconds_per_trial, metric=name)
 
     driven = study.elapsed()  # with what the study's clock forgets: trials that were cut short
 
@@ -295,10 +304,16 @@ def _n_finals(study: Study, plan: Plan, end: Budget) -> int:
 
 
 def _study(
-    storage: Storage, searcher: Searcher, seed: int, context: Mapping[str, Json], taken_over: Sequence[Trial]
+    storage: Storage,
+    searcher: Searcher,
+    seed: int,
+    metric: Metric | None,
+    context: Mapping[str, Json],
+    taken_over: Sequence[Trial],
 ) -> Study:
+    direction = Direction.MAXIMISE if metric is not None and metric.higher_is_better else Direction.MINIMISE
     try:
-        return Study(storage, searcher, seed=seed, direction=Direction.MINIMISE, context=context, taken_over=taken_over)
+        return Study(storage, searcher, seed=seed, direction=direction, context=context, taken_over=taken_over)
     except StudyError as error:
         raise StudyError(_in_one_line(str(error))) from None
 
@@ -337,6 +352,12 @@ def _dataset(X: Any, y: Any, options: dict[str, Any]) -> Dataset:
     if isinstance(X, str | Path):
         return read_dataset(X, y, **options)
     return dataset_of(X, y, **options)
+
+
+def _metric(given: Metric | str | None, data: Dataset) -> Metric | None:
+    from nasbot.data.metrics import metric_for
+
+    return None if given is None else metric_for(given, data)
 
 
 def _recipe(given: Recipe | str) -> Recipe:
@@ -454,7 +475,12 @@ def _context(stored: Mapping[str, Json] | None) -> Mapping[str, Json] | None:
 
 
 def _check_same_search(
-    path: Path | None, stored: Mapping[str, Json] | None, data: Dataset, recipe: Recipe, seed: int
+    path: Path | None,
+    stored: Mapping[str, Json] | None,
+    data: Dataset,
+    recipe: Recipe,
+    metric: Metric | None,
+    seed: int,
 ) -> None:
     """StudyError, in one line, where the study that is there is not this search."""
     if stored is None:
@@ -468,6 +494,9 @@ def _check_same_search(
         )
     if stored.get("seed") != seed:
         raise _other(path, "seed", stored.get("seed"), seed)
+    asked = None if metric is None else metric.name
+    if context.get("metric") != asked:
+        raise _other(path, "metric", context.get("metric", "validation loss"), asked or "validation loss")
     before = context.get("recipe")
     begun_with = before.get("name") if isinstance(before, Mapping) else before
     if str(begun_with).removesuffix("+") != recipe.name.removesuffix("+"):

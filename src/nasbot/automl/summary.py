@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from nasbot._typing import Json
 from nasbot.architecture.resources import resources
 from nasbot.automl.model import Result, members_of, results_of
+from nasbot.data.metrics import majority_of
 from nasbot.trial import POOL, Failed
 
 if TYPE_CHECKING:
@@ -33,7 +34,11 @@ def summary_of(study: FoundStudy) -> str:
         f"{size.parameters:,} parameters{params}"
     )
     found = results_of(study)
-    lines += _table([("baseline", found.baseline), ("best network", found.single), ("ensemble", found.ensemble)])
+    metric = study.metric
+    lines.append(f"chosen by: {metric.name if study.has_metric else 'validation loss'} ({metric.sense})")
+    rows = {"baseline": found.baseline, "best network": found.single, "ensemble": found.ensemble}
+    lines += _table([*([("majority", found.majority)] if found.majority else []), *rows.items()])
+    lines += _imbalance(study)
     if best.origin.searcher == POOL:
         lines.append("the best network is still one that the search began with")
     chosen = members_of(study)
@@ -49,6 +54,8 @@ def record_of(study: FoundStudy) -> dict[str, Json]:
     causes = Counter(str(t.outcome.cause) for t in history.failed if isinstance(t.outcome, Failed))
     return {
         **results_of(study).to_dict(),
+        "metric": study.metric.name,
+        "higher_is_better": study.metric.higher_is_better,
         "best_value": study.best_value,
         "best_trial": None if best is None else best.number,
         "recommended_trial": None if again is None else again.number,
@@ -60,6 +67,19 @@ def record_of(study: FoundStudy) -> dict[str, Json]:
     }
 
 
+def _imbalance(study: FoundStudy) -> list[str]:
+    """What to know where one class is most rows."""
+    majority = majority_of(study.dataset)
+    if majority is None:
+        return []
+    blind = study.metric.name in ("accuracy", "error", "log-loss")
+    advice = "; --metric f1, average-precision or balanced-accuracy looks at the others" if blind else ""
+    return [
+        f"imbalance: {majority.name!r} is {majority.share:.1%} of the training rows, so an accuracy of "
+        f"{majority.share:.3f} needs no network{advice}"
+    ]
+
+
 def _table(rows: list[tuple[str, Result | None]]) -> list[str]:
     """Validation and test of each, one below the other."""
     known = [(name, result) for name, result in rows if result is not None]
@@ -68,7 +88,7 @@ def _table(rows: list[tuple[str, Result | None]]) -> list[str]:
         test = "" if result.test is None else f", test {result.test:.5g}"
         more = "".join(
             f", {key.removeprefix('test_')} {result.details[key]:.4g}"
-            for key in ("test_r2", "test_accuracy")
+            for key in ("test_r2", "test_accuracy", "test_balanced-accuracy")
             if key in result.details
         )
         lines.append(f"  {name:<13} {result.metric}: validation {result.validation:.5g}{test}{more}")

@@ -14,6 +14,7 @@ from nasbot.cli.doctor import doctor
 from nasbot.cli.draw import draw
 from nasbot.cli.explain import explain
 from nasbot.cli.export import export
+from nasbot.cli.inspect import inspect
 from nasbot.cli.listing import list_studies
 from nasbot.cli.plot import plot
 from nasbot.cli.pool import pool
@@ -36,7 +37,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
-for command in (run, demo, distance, draw, check, pool, explain, what_if, plot):
+for command in (run, inspect, demo, distance, draw, check, pool, explain, what_if, plot):
     app.command()(command)
 app.command("list")(list_studies)
 app.command()(doctor)

@@ -30,14 +30,16 @@ def console() -> Console:
     return terminal
 
 
-def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None) -> None:
-    """A table whose first column is left-aligned, the others right-aligned."""
+def print_table(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None, right: bool = True
+) -> None:
+    """A table whose first column is left-aligned; the others are right-aligned unless ``right`` is False."""
     from rich import box
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for i, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if i == 0 else "right", no_wrap=True)
+        table.add_column(heading, justify="right" if i and right else "left", no_wrap=True)
     for row in rows:
         table.add_row(*row)
     console().print(table)

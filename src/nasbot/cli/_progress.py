@@ -16,6 +16,7 @@ from nasbot.trial import POOL, Failed, Scored, Trial, TrialState
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+    from nasbot.data.metrics import Metric
     from nasbot.study import Budget
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -32,9 +33,9 @@ class Progress(Protocol):
 
 
 @contextmanager
-def progress(budget: Budget, *, elapsed: float, trials: Sequence[Trial], metric: str) -> Iterator[Progress]:
-    """Show what becomes of the trials that are told, for the time of this ``with``. Losses are shown, the lower the
-    better; ``trials`` are those that a resumed study has already."""
+def progress(budget: Budget, *, elapsed: float, trials: Sequence[Trial], metric: Metric) -> Iterator[Progress]:
+    """Show what becomes of the trials that are told, for the time of this ``with``. Values are of ``metric``;
+    ``trials`` are those that a resumed study has already."""
     from rich.console import Console
 
     screen = Console(stderr=True, highlight=False, markup=False, emoji=False)
@@ -88,7 +89,7 @@ class _State:
     """What is known of the search at the moment; told by the driver's thread, read by the one that draws."""
 
     def __init__(
-        self, budget: Budget, elapsed: float, trials: Sequence[Trial], metric: str, *, width: int = 100
+        self, budget: Budget, elapsed: float, trials: Sequence[Trial], metric: Metric, *, width: int = 100
     ) -> None:
         self.budget, self.metric, self.width = budget, metric, width
         self.elapsed_before, self.origin = elapsed, time.monotonic()
@@ -124,10 +125,14 @@ class _State:
         if not isinstance(trial.outcome, Scored):
             return False
         self.n_completed += 1
-        is_best = self.best is None or loss_of(trial) < loss_of(self.best)
+        is_best = self.best is None or self.cost(trial) < self.cost(self.best)
         if is_best:
             self.best = trial
         return is_best
+
+    def cost(self, trial: Trial) -> float:
+        """The value of a completed trial, turned so that lower is better."""
+        return self.metric.cost(value_of(trial))
 
     def left(self) -> str:
         """How much of the budget is left, in words."""
@@ -140,9 +145,9 @@ class _State:
         return ", ".join(parts)
 
 
-def loss_of(trial: Trial) -> float:
-    """The loss of a completed trial."""
-    return trial.value if trial.value is not None else float("inf")
+def value_of(trial: Trial) -> float:
+    """The value of a trial, NaN where it has none."""
+    return trial.value if trial.value is not None else float("nan")
 
 
 class _Lines:
@@ -169,7 +174,7 @@ class _Lines:
             return f"trial {trial.number:3d}  cancelled"
         best = "  best so far" if is_best else ""
         return (
-            f"trial {trial.number:3d}  {self._state.metric} {loss_of(trial):.5g}  {took}  {described(trial)[:60]}"
+            f"trial {trial.number:3d}  {self._state.metric.name} {value_of(trial):.5g}  {took}  {described(trial)[:60]}"
             f"  [{self._state.left()}]{best}"
         )
 
@@ -182,7 +187,7 @@ def _table(state: _State) -> RenderableType:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
     table.add_column("trial", justify="right", no_wrap=True)
-    table.add_column(state.metric, justify="right", no_wrap=True)
+    table.add_column(state.metric.name, justify="right", no_wrap=True)
     table.add_column("curve", width=CURVE_WIDTH, no_wrap=True)
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("network", no_wrap=True)
@@ -193,7 +198,7 @@ def _table(state: _State) -> RenderableType:
     best = (
         "none yet"
         if state.best is None
-        else f"{loss_of(state.best):.5g} (trial {state.best.number}: {described(state.best)[:60]})"
+        else f"{value_of(state.best):.5g} (trial {state.best.number}: {described(state.best)[:60]})"
     )
     failures = ", ".join(f"{n} {cause}" for cause, n in state.causes.most_common()) or "none"
     lines = [
@@ -208,11 +213,11 @@ def _row(trial: Trial, state: _State) -> tuple[str, str, str, str, str]:
     curve = [point.value for point in trial.curve]
     if trial.state is TrialState.RUNNING:
         took = state.elapsed - (trial.started or state.elapsed)
-        value = f"{min(curve):.4g} …" if curve else "starting"
+        value = f"{min(curve, key=state.metric.cost):.4g} …" if curve else "starting"
     else:
         took = trial.seconds or 0.0
         value = (
-            f"{loss_of(trial):.4g}" if isinstance(trial.outcome, Scored) else str(getattr(trial.outcome, "cause", "-"))
+            f"{value_of(trial):.4g}" if isinstance(trial.outcome, Scored) else str(getattr(trial.outcome, "cause", "-"))
         )
     mark = " *" if state.best is not None and trial.number == state.best.number else ""
     # Cut here: a column that is too wide would take the room of all the others.

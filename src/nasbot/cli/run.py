@@ -27,6 +27,12 @@ BEST_NETWORK, BEST_DRAWING = "best.json", "best.svg"
 Target = Annotated[str | None, typer.Option(metavar="COL", help="The column to predict (of an NPZ file: the array).")]
 BudgetText = Annotated[str, typer.Option("--budget", metavar="TIME", help="In all: 10m, 1h30m, or 50 trials.")]
 Workers = Annotated[int | None, typer.Option(help="Networks trained at a time; by default one per core, at most 2.")]
+MetricName = Annotated[
+    str | None,
+    typer.Option(
+        "--metric", metavar="NAME", help="What networks are chosen by: auc, f1, mae, …; default: validation loss."
+    ),
+]
 Seed = Annotated[int, typer.Option(help="Random seed (data split, initial weights, search).")]
 
 
@@ -41,6 +47,7 @@ def run(
     ],
     target: Target = None,
     budget: BudgetText = "10m",
+    metric: MetricName = None,
     workers: Workers = None,
     seed: Seed = 0,
     name: Annotated[str | None, typer.Option(help="Name of the study, or its file; default: from the data.")] = None,
@@ -81,15 +88,20 @@ def run(
 
     The study is kept, so the same command goes on where it was left, with a larger budget for longer. Ctrl-C is safe.
     """
+    from nasbot.data.metrics import metric_for
+
     shares = parsed_split(split)
     _check_budget(budget)
     memory = _checked_place(executor, memory_per_trial, address, cpus_per_trial)
     options: dict[str, Any] = {"task": task, "seed": seed, "split": shares, "drop": tuple(drop or ())}
     prepared = data_named(data, target, folder, options)
+    if metric is not None:
+        metric_for(metric, prepared)
     found, begun = searched(
         prepared,
         serves=serve,
         budget=budget,
+        metric=metric,
         workers=workers,
         seed=seed,
         name=name or _name(data, target, prepared, seed),
@@ -120,6 +132,7 @@ def searched(data: Dataset, *, serves: bool = False, **options: Any) -> tuple[Fo
     """Run ``nasbot.search``, showing what happens; where it is interrupted, say how to go on."""
     from nasbot.automl import search
     from nasbot.cli._progress import progress
+    from nasbot.data.metrics import default_metric
     from nasbot.execution.interruption import Interrupted, leaving_on_signals
     from nasbot.study import StudyView
     from nasbot.study.interrupted_message import interrupted_message
@@ -133,7 +146,7 @@ def searched(data: Dataset, *, serves: bool = False, **options: Any) -> tuple[Fo
             _announce(prepared)
             if serves:
                 stack.enter_context(_page(prepared))
-            metric = "log-loss" if data.is_classification else "MSE"
+            metric = prepared.metric or default_metric(data)
             trials = list(prepared.history)
             elapsed = max((t for one in trials for t in (one.started, one.finished) if t is not None), default=0.0)
             shown = progress(prepared.plan.budget, elapsed=elapsed, trials=trials, metric=metric)

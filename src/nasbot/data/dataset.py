@@ -24,6 +24,7 @@ from nasbot.data.preparations import check_preparation, preparation_of
 from nasbot.data.preprocessing import (
     CategoryColumn,
     ClassTarget,
+    DateColumn,
     DroppedColumn,
     Images,
     NumberColumn,
@@ -33,7 +34,7 @@ from nasbot.data.preprocessing import (
     channels_first,
 )
 from nasbot.data.splitting import checked_indices, checked_shares, split_rows
-from nasbot.data.tables import array_of, check_column, frame_of, listed, table_of
+from nasbot.data.tables import array_of, as_pandas, check_column, frame_of, listed, table_of
 from nasbot.data.targets import checked_target, inferred_task, target_of
 from nasbot.errors import DataError, FileError, OptionError, StorageError
 
@@ -222,7 +223,7 @@ def dataset_of(
     shares = checked_shares(split)
     if y is None:
         X, y = _from_torch(X)
-    raw, target, names = _inputs_and_target(X, y)
+    raw, target, names = _inputs_and_target(as_pandas(X), as_pandas(y))
     n = len(raw)
     values = checked_target(target)
     if len(values) != n:
@@ -249,7 +250,7 @@ def dataset_of(
 
 
 def read_dataset(path: str | Path, target: str | None = None, **options: Any) -> Dataset:
-    """Prepare a file: CSV, Parquet, NPZ, or a folder of images with a folder for each class.
+    """Prepare a file: CSV, Excel, JSON lines, Parquet, Feather, NPZ, or a folder of images, a folder for each class.
 
     ``target`` names the column, or the array of an NPZ file ("y" if not given). Further options as of ``dataset_of``.
     """
@@ -377,9 +378,12 @@ def _inputs_line(prepared: Preprocessing) -> str:
     columns = prepared.inputs.columns
     numbers = sum(isinstance(column, NumberColumn) for column in columns)
     categories = sum(isinstance(column, CategoryColumn) for column in columns)
+    dates = sum(isinstance(column, DateColumn) for column in columns)
     gaps = sum(not isinstance(column, DroppedColumn) and column.marks_gaps for column in columns)
     dropped = [f"{column.name} ({column.reason})" for column in columns if isinstance(column, DroppedColumn)]
-    parts = [f"{n} {what}" for n, what in ((numbers, "of numbers"), (categories, "of categories")) if n]
+    parts = [
+        f"{n} {what}" for n, what in ((numbers, "of numbers"), (categories, "of categories"), (dates, "of dates")) if n
+    ]
     line = f"inputs: {len(columns)} columns, {' and '.join(parts)}"
     if gaps:
         line += f", {gaps} with gaps"

@@ -1,7 +1,11 @@
-"""People's files: CSV, Parquet, NPZ, and folders of images. A mistake is one line that says what to do."""
+"""People's files: tables as text, Excel, JSON, Parquet, Feather, NPZ, and folders of images.
+
+A mistake is one line that says what to do.
+"""
 
 from __future__ import annotations
 
+import json
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nasbot.data.tables import MAX_INPUTS, check_column, listed
+from nasbot.data.text_tables import MISSING_WORDS, TEXT, is_text, numbers_in_text, read_text
 from nasbot.errors import DataError, FileError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
-PARQUET = (".parquet", ".pq")
+ARROW = (".parquet", ".pq", ".feather")
+EXCEL = (".xlsx", ".xlsm")
+JSON = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
-MISSING_WORDS = ("?",)  # beside pandas' own: "", NA, NaN, null, …
 MAX_COLUMNS = 20 * MAX_INPUTS  # read at all
 MAX_PIXELS = 2**31  # of all images of a folder
 
@@ -37,15 +42,7 @@ def read(path: Path, target: str | None) -> tuple[Any, Any, str]:
     if kind.endswith(".npz"):
         X, y = npz_arrays(path, ("X", target or "y"))
         return X, y, name
-    if kind.endswith(PARQUET):
-        frame = _parquet(path)
-    elif kind.endswith(TEXT):
-        frame = _csv(path)
-    else:
-        raise DataError(
-            f"{path}: unknown kind of file; expected CSV ({', '.join(TEXT[:3])}), Parquet, NPZ, or a folder of images "
-            "with a folder for each class (a spreadsheet can be saved as CSV)"
-        )
+    frame = read_table(path)
     columns = [str(column) for column in frame.columns]
     if target is None:
         raise DataError(f"{path}: which column is to be predicted? Name it as the target; there are {listed(columns)}")
@@ -58,63 +55,36 @@ def read(path: Path, target: str | None) -> tuple[Any, Any, str]:
     return frame.drop(columns=[target]), frame[target], name
 
 
-def _csv(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        separator, columns = header_of(path)
-        if separator != "\t":
-            columns = [column.strip().strip('"') for column in columns]
-        if len(columns) > MAX_COLUMNS:
-            raise DataError(f"{path}: {len(columns):,} columns; expected at most {MAX_COLUMNS:,}")
-        if len(columns) > 1 and all(_reads_as_number(column) for column in columns):
-            raise DataError(f"{path}: the first line holds numbers; expected the names of the columns there")
-        if len(set(columns)) != len(columns):
-            twice = next(column for i, column in enumerate(columns) if column in columns[:i])
-            raise DataError(f"{path}: two columns are called {twice!r}; each needs a name of its own")
-        frame = pd.read_csv(
-            path, sep=separator, na_values=list(MISSING_WORDS), encoding="utf-8-sig", low_memory=False, index_col=False
-        )
-    except UnicodeDecodeError:
-        raise DataError(f"{path}: not text in UTF-8; save it as CSV in UTF-8") from None
-    except pd.errors.EmptyDataError:
-        raise DataError(f"{path}: empty; expected a line with the names of the columns, then rows") from None
-    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        raise DataError(f"{path}: not a table: {' '.join(str(error).split())[:160]}") from None
-    except (OSError, EOFError) as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    frame.columns = [str(column).strip() for column in frame.columns]
-    return frame
+def read_table(path: Path) -> pd.DataFrame:
+    """A file of rows and columns, by the end of its name. Raises FileError or DataError."""
+    if not path.exists():
+        raise FileError(f"{path}: no such file or folder")
+    kind = path.name.lower()
+    if is_text(kind):
+        return read_text(path, most_columns=MAX_COLUMNS)
+    if kind.endswith(ARROW):
+        return _arrow(path)
+    if kind.endswith(EXCEL):
+        return _excel(path)
+    if kind.endswith(JSON):
+        return _json(path)
+    raise DataError(
+        f"{path}: unknown kind of file; expected CSV ({', '.join(TEXT[:3])}, also .gz or .zip), Excel (.xlsx), "
+        "JSON lines, Parquet, Feather, NPZ, or a folder of images with a folder for each class "
+        "(other spreadsheets can be saved as CSV)"
+    )
 
 
-def header_of(path: Path) -> tuple[str, list[str]]:
-    """The separator, by what the first line has most of, and the names in it."""
-    import gzip
-
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-        line = file.readline().decode("utf-8-sig").rstrip("\r\n")
-    if "\0" in line:
-        raise DataError(f"{path}: not text in UTF-8; save it as CSV in UTF-8")
-    separator = max((",", ";", "\t"), key=line.count)
-    return separator, line.split(separator)
-
-
-def _reads_as_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _parquet(path: Path) -> pd.DataFrame:
+def _arrow(path: Path) -> pd.DataFrame:
     import pandas as pd
     import pyarrow
+    import pyarrow.feather
     import pyarrow.parquet
 
+    is_feather = path.name.lower().endswith(".feather")
     try:
+        if is_feather:
+            return pd.DataFrame(pyarrow.feather.read_feather(path))
         n = len(pyarrow.parquet.read_schema(path).names)
         if n > MAX_COLUMNS:
             raise DataError(f"{path}: {n:,} columns; expected at most {MAX_COLUMNS:,}")
@@ -122,9 +92,58 @@ def _parquet(path: Path) -> pd.DataFrame:
     except (pyarrow.ArrowException, ValueError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{path}: not a Parquet file: {' '.join(str(error).split())[:160]}") from None
+        what = "Feather" if is_feather else "Parquet"
+        raise DataError(f"{path}: not a {what} file: {' '.join(str(error).split())[:160]}") from None
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _excel(path: Path) -> pd.DataFrame:
+    """The first sheet."""
+    import pandas as pd
+
+    try:
+        frame = pd.read_excel(path, na_values=list(MISSING_WORDS), engine="openpyxl")
+    except ImportError:
+        raise DataError(
+            f"{path}: Excel files need openpyxl: install nasbot with its extra, nasbot[excel], or save the sheet as CSV"
+        ) from None
+    except (ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path}: not an Excel file (.xlsx): {' '.join(str(error).split())[:120]}") from None
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if not frame.shape[1]:
+        raise DataError(f"{path}: the first sheet is empty; expected a row with the names of the columns, then rows")
+    return _with_numbers(frame)
+
+
+def _json(path: Path) -> pd.DataFrame:
+    """An object for each row: one in each line, or a list of them."""
+    import gzip
+
+    import pandas as pd
+
+    try:
+        with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as file:
+            text = file.read().decode("utf-8-sig").strip()
+        rows = json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines() if line]
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: not text in UTF-8; save it in UTF-8") from None
+    except ValueError as error:
+        raise DataError(f"{path}: not JSON lines: {str(error)[:120]}; expected an object in each line") from None
+    except (OSError, EOFError) as error:
+        raise FileError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise DataError(f"{path}: expected an object for each row, one in each line or a list of them")
+    return _with_numbers(pd.DataFrame(rows))
+
+
+def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Columns of numbers that are written as text, as numbers."""
+    for name in frame.columns:
+        if (numbers := numbers_in_text(frame[name], ".")) is not None:
+            frame[name] = numbers
+    return frame
 
 
 def npz_arrays(path: Path, wanted: Sequence[str]) -> list[np.ndarray]:

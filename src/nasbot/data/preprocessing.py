@@ -69,8 +69,25 @@ class CategoryColumn:
 
 
 @dataclass(frozen=True)
+class DateColumn:
+    """One column of dates: some of year, month, day, weekday and hour, each standardised; gaps become the means."""
+
+    name: str
+    order: str  # of day, month and year where dates are written: "ymd", "dmy" or "mdy"
+    parts: tuple[str, ...]
+    centres: tuple[float, ...]
+    scales: tuple[float, ...]
+    marks_gaps: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many inputs of the network it takes."""
+        return len(self.parts) + self.marks_gaps
+
+
+@dataclass(frozen=True)
 class DroppedColumn:
-    """A column that says nothing (constant in the training rows), or that was left out by wish."""
+    """A column that says nothing (constant in the training rows, text, a row's name), or that was left out by wish."""
 
     name: str
     reason: str
@@ -81,7 +98,7 @@ class DroppedColumn:
         return 0
 
 
-Column: TypeAlias = NumberColumn | CategoryColumn | DroppedColumn
+Column: TypeAlias = NumberColumn | CategoryColumn | DateColumn | DroppedColumn
 
 
 @dataclass(frozen=True)
@@ -326,7 +343,8 @@ class Preprocessing:
 # -- columns -----------------------------------------------------------------------------------------------------------
 
 
-def _fill(out: np.ndarray, column: NumberColumn | CategoryColumn | DroppedColumn, series: pd.Series[Any]) -> None:
+def _fill(out: np.ndarray, column: Column, series: pd.Series[Any]) -> None:
+    from nasbot.data.dates import parts_of
     from nasbot.data.tables import categories_of, numbers_of
 
     if isinstance(column, NumberColumn):
@@ -340,6 +358,10 @@ def _fill(out: np.ndarray, column: NumberColumn | CategoryColumn | DroppedColumn
         codes = np.array([-1 if value is None else index.get(value, -1) for value in categories], dtype=np.int64)
         known = np.flatnonzero(codes >= 0)
         out[known, codes[known]] = 1.0
+    elif isinstance(column, DateColumn):
+        parts = parts_of(series, column.order, column.parts)
+        gaps = np.isnan(parts[:, 0])
+        out[:, : len(column.parts)] = np.where(gaps[:, None], 0.0, (parts - column.centres) / column.scales)
     else:
         return
     if column.marks_gaps:
@@ -388,6 +410,16 @@ def _column_record(column: Column) -> dict[str, Json]:
             "values": list(column.values),
             "marks_gaps": column.marks_gaps,
         }
+    if isinstance(column, DateColumn):
+        return {
+            "form": "date",
+            "name": column.name,
+            "order": column.order,
+            "parts": list(column.parts),
+            "centres": list(column.centres),
+            "scales": list(column.scales),
+            "marks_gaps": column.marks_gaps,
+        }
     return {"form": "dropped", "name": column.name, "reason": column.reason}
 
 
@@ -409,7 +441,7 @@ def _inputs(record: object) -> Table | Images:
 
 
 def _column(record: object, where: str) -> Column:
-    form = form_of(record, where, ("number", "category", "dropped"))
+    form = form_of(record, where, ("number", "category", "date", "dropped"))
     if form == "number":
         fields = fields_of(record, where, ("form", "name", "fill", "centre", "scale", "marks_gaps"))
         return NumberColumn(
@@ -423,8 +455,25 @@ def _column(record: object, where: str) -> Column:
         fields = fields_of(record, where, ("form", "name", "values", "marks_gaps"))
         values = tuple(text_of(value, where) for value in list_of(fields["values"], where))
         return CategoryColumn(text_of(fields["name"], where), values, truth_of(fields["marks_gaps"], where))
+    if form == "date":
+        return _date_column(record, where)
     fields = fields_of(record, where, ("form", "name", "reason"))
     return DroppedColumn(text_of(fields["name"], where), text_of(fields["reason"], where))
+
+
+def _date_column(record: object, where: str) -> DateColumn:
+    from nasbot.data.dates import ORDERS, PARTS
+
+    fields = fields_of(record, where, ("form", "name", "order", "parts", "centres", "scales", "marks_gaps"))
+    parts = tuple(text_of(part, where) for part in list_of(fields["parts"], where))
+    centres, scales = numbers_in(fields["centres"], where), scales_of(fields["scales"])
+    order = text_of(fields["order"], where)
+    if order not in ORDERS or not parts or not set(parts) <= set(PARTS):
+        raise CodecError(f"{where}: expected an order among {', '.join(ORDERS)} and parts among {', '.join(PARTS)}")
+    if not len(parts) == len(centres) == len(scales):
+        raise CodecError(f"{where}: expected a centre and a scale for each of {len(parts)} parts")
+    marks_gaps = truth_of(fields["marks_gaps"], where)
+    return DateColumn(text_of(fields["name"], where), order, parts, centres, scales, marks_gaps)
 
 
 def _target(record: object) -> NumberTarget | ClassTarget:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nasbot.data.dates import date_column, is_date
 from nasbot.data.preprocessing import CategoryColumn, Column, DroppedColumn, NumberColumn, Table
 from nasbot.errors import DataError
 
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 MAX_INPUTS = 20_000  # of a network, after categories became columns of their own; a wider first layer is no search
 MAX_CATEGORIES = 50  # the most frequent ones of a column; the rest share "none of these"
 FEW_CATEGORIES = 20  # which are categories even if most rows have one of their own
-_DATE = re.compile(r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T\s]+\d{1,2}:\d{2}.*)?\s*$")
-_LOOKED_AT = 200  # values, to tell dates from categories
+# Names of numbers that only tell rows apart, where each row has its own.
+_IDENTIFIER = re.compile(
+    r"(?i:id|uuid|guid|index|row|unnamed: 0|(row|record)[ _-]?(nr|no|number)|.*[ _-]id)|.*[a-z]I[Dd]"
+)
 
 
 def frame_of(raw: Any, *, names: Sequence[str] | None = None, optional: Sequence[str] = ()) -> pd.DataFrame:
@@ -31,6 +34,7 @@ def frame_of(raw: Any, *, names: Sequence[str] | None = None, optional: Sequence
     """
     import pandas as pd
 
+    raw = as_pandas(raw)
     if isinstance(raw, pd.Series):
         raw = raw.to_frame()
     if isinstance(raw, pd.DataFrame):
@@ -50,6 +54,13 @@ def frame_of(raw: Any, *, names: Sequence[str] | None = None, optional: Sequence
         raise DataError(_too_wide(array.shape[1]))
     labels = [f"x{i}" for i in range(array.shape[1])] if names is None else list(names)
     return pd.DataFrame(array, columns=labels)
+
+
+def as_pandas(raw: Any) -> Any:
+    """Frames and series of other libraries (polars, pyarrow) as those of pandas; anything else as it is."""
+    if hasattr(raw, "collect") and hasattr(raw, "lazy"):
+        raise DataError("inputs: a lazy frame; expected one with rows, which .collect() makes")
+    return raw.to_pandas() if hasattr(raw, "to_pandas") else raw
 
 
 def array_of(raw: Any) -> np.ndarray:
@@ -73,7 +84,8 @@ def array_of(raw: Any) -> np.ndarray:
 def table_of(frame: pd.DataFrame, train: np.ndarray, *, drop: Sequence[str] = ()) -> Table:
     """What each column is, scales and categories from the rows ``train``.
 
-    Raises DataError, naming the column, for dates, free text, columns without values and values that are not finite.
+    Dates become parts; identifiers, free text and columns without values are dropped. Raises DataError, naming the
+    column, for values that are not finite or neither numbers, text nor dates.
     """
     names = [str(name) for name in frame.columns]
     if len(set(names)) != len(names):
@@ -86,7 +98,7 @@ def table_of(frame: pd.DataFrame, train: np.ndarray, *, drop: Sequence[str] = ()
         if name in drop:
             columns.append(DroppedColumn(name, "left out"))
         else:
-            columns.append(_column(name, frame.iloc[:, i], train))
+            columns.append(column_of(name, frame.iloc[:, i], train))
     table = Table(tuple(columns))
     if table.shape[0] == 0:
         raise DataError(f"inputs: none of the {len(names)} columns varies, so there is nothing to learn from")
@@ -130,27 +142,6 @@ def listed(names: Sequence[str], *, most: int = 12) -> str:
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def is_date(series: pd.Series[Any]) -> bool:
-    """Whether the column holds dates, or text that looks like them."""
-    import pandas as pd
-
-    if isinstance(series.dtype, pd.PeriodDtype) or series.dtype.kind in "mM":
-        return True
-    if series.dtype.kind not in "OUS":
-        return False
-    values = series.dropna().head(_LOOKED_AT)
-    looks = [hasattr(v, "isoformat") or (isinstance(v, str) and _DATE.match(v) is not None) for v in values]
-    return bool(looks) and sum(looks) >= 0.9 * len(looks)
-
-
-def date_advice(name: str) -> str:
-    """What to do about a column of dates."""
-    return (
-        f"column {name!r} holds dates, which networks cannot read; turn it into numbers that matter "
-        f"(days since a day, month, hour of the day) or leave it out (drop {name!r})"
-    )
-
-
 # -- inside ------------------------------------------------------------------------------------------------------------
 
 
@@ -165,13 +156,14 @@ def _chosen(frame: pd.DataFrame, names: Sequence[str], optional: Sequence[str]) 
     return frame.assign(**absent)[list(names)] if absent else frame[list(names)]
 
 
-def _column(name: str, series: pd.Series[Any], train: np.ndarray) -> Column:
+def column_of(name: str, series: pd.Series[Any], train: np.ndarray) -> Column:
+    """What a column is, scales and categories from the rows ``train``; raises DataError as ``table_of`` does."""
     import pandas as pd
 
     if series.isna().all():
-        raise DataError(f"column {name!r} has no values at all; leave it out (drop {name!r})")
+        return DroppedColumn(name, "no values at all")
     if is_date(series):
-        raise DataError(date_advice(name))
+        return date_column(name, series, train)
     if isinstance(series.dtype, pd.CategoricalDtype):  # said outright, whatever the values look like
         return _category_column(name, categories_of(series), train)
     if series.dtype.kind in "biuf":
@@ -188,6 +180,8 @@ def _column(name: str, series: pd.Series[Any], train: np.ndarray) -> Column:
 
 def _number_column(name: str, values: np.ndarray) -> Column:
     known = values[~np.isnan(values)]
+    if _IDENTIFIER.fullmatch(name) and len(known) > FEW_CATEGORIES and _tell_rows_apart(known):
+        return DroppedColumn(name, "identifier: a number of its own for each row")
     if not len(known) or known.min() == known.max():
         constant_with_gaps = 0 < len(known) < len(values)
         if not constant_with_gaps:
@@ -207,16 +201,16 @@ def _category_column(name: str, values: Sequence[str | None], train: np.ndarray)
     for value in known:
         counts[value] = counts.get(value, 0) + 1
     if len(counts) > FEW_CATEGORIES and len(counts) > 0.5 * len(known):
-        example = next(iter(counts))
-        raise DataError(
-            f"column {name!r} is text with {len(counts):,} different values in {len(known):,} training rows "
-            f"(such as {example[:40]!r}); leave it out (drop {name!r}), or make it numbers or categories"
-        )
+        return DroppedColumn(name, f"text: {len(counts):,} different values in {len(known):,} training rows")
     gaps = len(known) < len(rows)
     if len(counts) + gaps < 2:
         return DroppedColumn(name, "constant")
     frequent = sorted(counts, key=lambda value: (-counts[value], value))[:MAX_CATEGORIES]
     return CategoryColumn(name, tuple(sorted(frequent)), marks_gaps=gaps)
+
+
+def _tell_rows_apart(values: np.ndarray) -> bool:
+    return len(np.unique(values)) == len(values) and bool((values == np.round(values)).all())
 
 
 def _is_number(value: Any) -> bool:

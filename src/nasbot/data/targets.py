@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from nasbot.data.dates import is_date
 from nasbot.data.preprocessing import Class, ClassTarget, NumberTarget
-from nasbot.data.tables import array_of, is_date
+from nasbot.data.tables import array_of
 from nasbot.errors import DataError, OptionError
 
 TASKS = ("regression", "classification")

@@ -30,6 +30,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         self,
         *,
         budget: int | str = 20,
+        metric: str | None = None,
         study: str | Path | None = None,
         workers: int = 1,
         searcher: str = "nasbot",
@@ -44,6 +45,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         random_state: Any = 0,
     ) -> None:
         self.budget = budget
+        self.metric = metric
         self.study = study
         self.workers = workers
         self.searcher = searcher
@@ -78,6 +80,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         found = search(
             data,
             budget=self.budget,
+            metric=self.metric,
             workers=self.workers,
             seed=seed,
             name=self.study,

@@ -18,6 +18,7 @@ class NASBOTRegressor(RegressorMixin, SearchEstimator):  # type: ignore[misc]  #
     Parameters
     ----------
     budget : trials, or time ("10m", "1h30m"), that the search may spend, the pool and the finals among it.
+    metric : what networks are chosen by, a name such as "mae" or "auc"; None for the validation loss.
     study : name or file to keep the search under, so that ``fit`` on the same data goes on with it; None keeps nothing.
     workers : how many networks are trained at a time, each in a process of its own where there are several.
     searcher : "nasbot", "random", "evolution" or "treebo".
@@ -34,7 +35,8 @@ class NASBOTRegressor(RegressorMixin, SearchEstimator):  # type: ignore[misc]  #
     Attributes
     ----------
     architecture_ : the best network as a layer graph. network_ : the model as a trained ``torch.nn.Module``.
-    loss_ : its validation loss, of the standardised target. losses_ : those of all trials. n_trials_ : how many ended.
+    loss_ : its validation loss, of the standardised target; with ``metric`` that one's value.
+    losses_ : those of all trials. n_trials_ : how many ended.
     """
 
     _task: ClassVar[str] = "regression"

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from nasbot.data.preparations import Preparation
 from nasbot.data.preprocessing import (
     CategoryColumn,
+    DateColumn,
     DroppedColumn,
     Images,
     NumberColumn,
@@ -111,7 +112,7 @@ def {name}(rows):
         for name, values, fill, centre, scale, marks_gaps in COLUMNS:
             value = row[name]
             gap = value is None or value != value
-            if values is None:
+{dates}            if values is None:
                 numbers.append(((fill if gap else float(value)) - centre) / scale)
             else:
                 numbers += [float(not gap and str(value) == known) for known in values]
@@ -120,6 +121,15 @@ def {name}(rows):
         inputs.append(numbers)
     return torch.tensor(inputs, dtype=torch.float64).to(torch.float32)
 '''
+
+DATES = """            if isinstance(values, dict):  # a date, as an object or as text such as 2024-03-01
+                when = value if gap or hasattr(value, "year") else datetime.fromisoformat(value)
+                for part, (centre, scale) in values.items():
+                    number = 0 if gap else when.weekday() if part == "weekday" else getattr(when, part, 0)
+                    numbers.append(0.0 if gap else (number - centre) / scale)
+                numbers += [float(gap)] * marks_gaps
+                continue
+"""
 
 ENCODE = '''
 
@@ -400,14 +410,17 @@ def _columns(table: Table) -> str:
     return f"# {heading}\nCOLUMNS = [\n" + "".join(f"    {row!r},\n" for row in rows) + "]\n"
 
 
-def _mixed_row(column: NumberColumn | CategoryColumn) -> tuple[object, ...]:
+def _mixed_row(column: NumberColumn | CategoryColumn | DateColumn) -> tuple[object, ...]:
+    if isinstance(column, DateColumn):
+        scales = zip(column.centres, column.scales, strict=True)
+        return column.name, dict(zip(column.parts, scales, strict=True)), None, None, None, column.marks_gaps
     if isinstance(column, NumberColumn):
         return column.name, None, column.fill, column.centre, column.scale, column.marks_gaps
     return column.name, list(column.values), None, None, None, column.marks_gaps
 
 
 def _only_numbers(table: Table) -> bool:
-    return not any(isinstance(column, CategoryColumn) for column in table.columns)
+    return not any(isinstance(column, CategoryColumn | DateColumn) for column in table.columns)
 
 
 def _prepare(preprocessing: Preprocessing) -> str:
@@ -419,7 +432,10 @@ def _prepare(preprocessing: Preprocessing) -> str:
     preparation = preprocessing.preparation
     name, result = ("prepare", "as the network sees it") if preparation is None else ("standardised", "standardised")
     template = PREPARE_NUMBERS if _only_numbers(inputs) else PREPARE_MIXED
-    text = template.format(n=len(inputs.columns), name=name, result=result)
+    has_dates = any(isinstance(column, DateColumn) for column in inputs.columns)
+    text = template.format(n=len(inputs.columns), name=name, result=result, dates=DATES if has_dates else "")
+    if has_dates:
+        text = f"\nfrom datetime import datetime  # noqa: E402\n{text}"
     return text if preparation is None else text + PREPARE
 
 

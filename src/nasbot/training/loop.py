@@ -22,6 +22,7 @@ from torch.nn import functional
 from nasbot._rng import Role, derived_seed, stream
 from nasbot.architecture import Architecture
 from nasbot.data.dataset import Dataset, Part
+from nasbot.data.metrics import METRICS, Metric, truth_of
 from nasbot.errors import DataError, DivergedError, OptionError
 from nasbot.training._dense_plan import DensePlan
 from nasbot.training.estimates import check_affordable, estimate
@@ -49,7 +50,7 @@ class Trained:
 
     network: Network
     loss: float  # on the validation part: mean squared error of the standardised target, or negative log-likelihood
-    score: float  # what the recipe compares: the loss, or the share of wrong classes
+    score: float  # what validations compare: the metric in its own sense; else the loss, or the share of wrong classes
     curve: tuple[Point, ...]  # the score at each validation
     steps: int
     best_step: int
@@ -68,6 +69,7 @@ def train(
     seconds: float | None = None,
     device: str = "cpu",
     steps_share: float = 1.0,
+    metric: Metric | None = None,
 ) -> Trained:
     """Train on ``data.train``, choosing by ``data.valid``. Equal seeds give equal weights, unless time ran out.
 
@@ -80,6 +82,7 @@ def train(
         seconds: after which training ends with what it has; the learning rate comes down in time where foreseeable.
         device: "cpu", or what PyTorch calls another one.
         steps_share: the fidelity: a whole training, with its own schedule, of that share of the recipe's steps.
+        metric: what chooses the best validation, instead of the recipe's score; steps go down the loss all the same.
 
     Returns:
         The network with the weights of its best validation, and what was measured.
@@ -109,7 +112,7 @@ def train(
     if network.classifies != data.is_classification:
         raise OptionError(f"network: its kind is {arch.kind}, the data ask for {data.kind}")
     n_steps = max(1, round(steps_share * expected.steps))
-    course = _Course(network, data, settings, n_steps, seed=seed, device=device)
+    course = _Course(network, data, settings, n_steps, seed=seed, device=device, metric=metric)
     with _own_randomness(network, seed, settings.dropout), _dropping(network, settings.dropout):
         course.run(report, None if seconds is None else begun + seconds, begun)
     course.keep_best()
@@ -155,15 +158,25 @@ class Validation:
     step: int
     loss: float
     score: float
+    cost: tuple[float, float]  # lower is better; second the loss of metrics, which often have equal values
 
 
 class _Course:
     """One training: what changes while it runs."""
 
     def __init__(
-        self, network: Network, data: Dataset, settings: Settings, n_steps: int, *, seed: int, device: str
+        self,
+        network: Network,
+        data: Dataset,
+        settings: Settings,
+        n_steps: int,
+        *,
+        seed: int,
+        device: str,
+        metric: Metric | None = None,
     ) -> None:
         self.network, self.settings, self.n_steps = network, settings, n_steps
+        self.data, self.metric = data, metric
         self.device = torch.device(device)
         network.to(self.device)
         if network.takes_images:
@@ -177,7 +190,7 @@ class _Course:
         self.take_step = stepper(network, settings, settings.batch_size_for(len(data.train)))
         self.step = 0
         self.curve: list[Point] = []
-        self.best = Validation(0, math.inf, math.inf)
+        self.best = Validation(0, math.inf, math.inf, (math.inf, math.inf))
         self.best_state: dict[str, Tensor] = {}
         self.stopped = "steps"
 
@@ -217,22 +230,30 @@ class _Course:
         """Whether the validation part is predicted better than ever before."""
         if self.curve and self.curve[-1].step == self.step:
             return True  # validated already: time ran out just after
-        loss, error = losses(self.network, *self.valid)
+        out = predictions(self.network, self.valid[0])
+        loss, error = losses_of(out, self.valid[1], classifies=self.network.classifies)
         self.network.train()
         if not loss < TOO_HIGH:
             raise DivergedError(
                 f"training diverged: the validation loss after step {self.step} is {loss:.3g}; "
                 "a smaller learning_rate may help"
             )
-        now = Validation(self.step, loss, error if self.settings.score == "error" and error is not None else loss)
+        now = self._scored(out, loss, error)
         self.curve.append(Point(self.step, now.score))
         if report is not None:
             report(self.step, now.score)
-        if not now.score < self.best.score:
+        if not now.cost < self.best.cost:
             return False
         self.best = now
         self._remember()
         return True
+
+    def _scored(self, out: Tensor, loss: float, error: float | None) -> Validation:
+        if self.metric is not None:
+            score = self.metric(truth_of(self.data, self.data.valid.y), answers(out.cpu().numpy(), self.data))
+            return Validation(self.step, loss, score, (self.metric.cost(score), loss))
+        score = error if self.settings.score == "error" and error is not None else loss
+        return Validation(self.step, loss, score, (score, 0.0))
 
     @torch.no_grad()
     def _remember(self) -> None:
@@ -419,10 +440,19 @@ def predictions(network: Network, X: Tensor) -> Tensor:
 
 def losses(network: Network, X: Tensor, y: Tensor) -> tuple[float, float | None]:
     """The loss on all of X, and the share of wrong classes where there are classes."""
-    out = predictions(network, X)
-    loss = float(loss_of(out, y, classifies=network.classifies))
-    error = int((out.argmax(dim=1) != y).sum()) / len(y) if network.classifies else None
-    return loss, error
+    return losses_of(predictions(network, X), y, classifies=network.classifies)
+
+
+def losses_of(out: Tensor, y: Tensor, *, classifies: bool) -> tuple[float, float | None]:
+    """The same of predictions."""
+    loss = float(loss_of(out, y, classifies=classifies))
+    return loss, int((out.argmax(dim=1) != y).sum()) / len(y) if classifies else None
+
+
+def answers(out: np.ndarray, data: Dataset) -> np.ndarray:
+    """A network's outputs as metrics take them: probabilities, or numbers in people's units, (n, outputs)."""
+    exact = np.asarray(out, dtype=np.float64)
+    return np.exp(exact) if data.is_classification else data.preprocessing.predicted(exact).reshape(exact.shape)
 
 
 def people_predictions(network: Network, data: Dataset, part: Part) -> np.ndarray:
@@ -436,21 +466,10 @@ def metrics_of(network: Network, data: Dataset, part: Part) -> dict[str, float]:
     """What people ask about, in their units: mse, rmse and r2, or log_loss, error and accuracy; {} of no samples."""
     if not len(part):
         return {}
-    out = predictions(network, _tensor(part.X)).numpy()
-    if data.is_classification:
-        log_loss = -float(np.take_along_axis(out, part.y[:, None], axis=1).mean(dtype=np.float64))
-        error = float((out.argmax(axis=1) != part.y).mean())
-        return {"log_loss": log_loss, "error": error, "accuracy": 1.0 - error}
-    target = data.preprocessing.target
-    predicted = np.asarray(target.restored(out), dtype=np.float64).reshape(len(part), -1)
-    true = np.asarray(target.restored(part.y), dtype=np.float64).reshape(len(part), -1)
-    residual = ((predicted - true) ** 2).mean(axis=0)
-    variance = true.var(axis=0)
-    mse = float(residual.mean())
-    metrics = {"mse": mse, "rmse": math.sqrt(mse)}
-    if (variance > 0).all():
-        metrics["r2"] = float((1.0 - residual / variance).mean())
-    return metrics
+    predicted, truth = answers(predictions(network, _tensor(part.X)).numpy(), data), truth_of(data, part.y)
+    names = ("log-loss", "error", "accuracy") if data.is_classification else ("mse", "rmse", "r2")
+    varies = data.is_classification or bool((truth.var(axis=0) > 0).all())
+    return {name.replace("-", "_"): METRICS[name](truth, predicted) for name in names if name != "r2" or varies}
 
 
 def _named(part: str, metrics: Mapping[str, float]) -> dict[str, float]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
 from nasbot.candidate import Params
+from nasbot.data.metrics import metric_of
 from nasbot.errors import FileError, OptionError
 from nasbot.training.recipes import FAST, Recipe, recipe_of
 from nasbot.trial import History, Scored
@@ -47,8 +48,9 @@ class TrainingObjective:
     """``objective(arch, params)``: train on the data of a folder (``Dataset.save``), return the validation loss.
 
     Mean squared error of the standardised target, or mean negative log-likelihood; the share of wrong classes where
-    the recipe says so. To be minimised. Holds paths and plain values only, so any process can be handed one; all else
-    is loaded where it is called.
+    the recipe says so. To be minimised. With ``metric`` that one's value for the validation rows, in its own sense,
+    which then also chooses the best validation of a training. Holds paths and plain values only, so any process can be
+    handed one; all else is loaded where it is called.
 
     ``params`` are the candidate's: those of ``recipes.PARAMS``, and ``preparation`` of the inputs. The trial's fidelity
     is the share of the recipe's steps that it is trained for.
@@ -70,9 +72,12 @@ class TrainingObjective:
     seconds: float | None = None
     threads: int = field(default=1, kw_only=True)
     device: str = field(default="cpu", kw_only=True)
+    metric: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         recipe_of(self.recipe)
+        if self.metric is not None:
+            metric_of(self.metric)
         if type(self.threads) is not int or self.threads < 1:
             raise OptionError(f"threads: expected a whole number >= 1, got {self.threads!r}")
 
@@ -95,6 +100,7 @@ class TrainingObjective:
                 seconds=self.seconds,
                 device=self.device,
                 steps_share=1.0 if trial is None else trial.fidelity,
+                metric=None if self.metric is None else metric_of(self.metric),
             )
             details = dict(details_of(trained))
             if self.weights is not None:

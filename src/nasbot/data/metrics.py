@@ -1,0 +1,249 @@
+"""What predictions are judged by: each metric with its name, its sense and the task that it is for.
+
+truth      regression: (n, outputs) numbers in people's units       classification: (n,) classes by number
+predicted  regression: (n, outputs) numbers in people's units       classification: (n, classes) probabilities
+
+Several outputs, and classes one against the rest, are averaged with equal weights. No class is special: with two
+classes ``f1`` and ``average-precision`` are the mean over both, so that it does not matter which one is called
+positive. Values agree with scikit-learn's; ``log-loss`` takes probabilities as they are down to 1e-308.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nasbot.errors import OptionError
+
+if TYPE_CHECKING:
+    from nasbot.data.dataset import Dataset
+
+Formula = Callable[[np.ndarray, np.ndarray], float]  # of truth and predictions; NaN where it is not defined
+REGRESSION, CLASSIFICATION = "regression", "classification"
+IMBALANCED = 0.8  # a majority's share of the training rows from which it is named
+SMALLEST = float(np.finfo(np.float64).tiny)  # a probability from which a logarithm is taken
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One way to judge predictions."""
+
+    name: str
+    task: str
+    higher_is_better: bool
+    formula: Formula
+
+    def __call__(self, truth: np.ndarray, predicted: np.ndarray) -> float:
+        """The value in the metric's own sense; NaN where it is not defined for this truth."""
+        return self.formula(np.asarray(truth), np.asarray(predicted, dtype=np.float64))
+
+    def cost(self, value: float) -> float:
+        """The value turned so that lower is better; infinite for NaN."""
+        if math.isnan(value):
+            return math.inf
+        return -value if self.higher_is_better else value
+
+    @property
+    def sense(self) -> str:
+        """For people."""
+        return f"{'higher' if self.higher_is_better else 'lower'} is better"
+
+
+def metric_of(name: str | Metric) -> Metric:
+    """The metric of this name; OptionError with the nearest where there is none."""
+    if isinstance(name, Metric):
+        return name
+    if name in METRICS:
+        return METRICS[name]
+    near = difflib.get_close_matches(str(name), METRICS, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise OptionError(f"metric: expected one of {', '.join(METRICS)}, got {str(name)[:40]!r}{hint}")
+
+
+def default_metric(data: Dataset) -> Metric:
+    """What results are shown in where no metric is asked for."""
+    return METRICS["log-loss" if data.is_classification else "mse"]
+
+
+def metric_for(name: str | Metric, data: Dataset) -> Metric:
+    """The metric of this name, if it fits the data; OptionError, saying which do, where it does not."""
+    metric = metric_of(name)
+    task = CLASSIFICATION if data.is_classification else REGRESSION
+    if metric.task != task:
+        fitting = ", ".join(other.name for other in METRICS.values() if other.task == task)
+        raise OptionError(f"metric: {metric.name} is for {metric.task}, the target asks for {task}; expected {fitting}")
+    truth = truth_of(data, data.valid.y)
+    # A restored 0 is not exactly 0: networks are trained on single precision.
+    if metric.name == "mape" and (n_zeros := int((np.abs(truth) < 1e-6 * np.abs(truth).max()).sum())):
+        raise OptionError(f"metric: mape divides by the target, which is 0 in {n_zeros:,} validation rows; try mae")
+    baseline = _shares(data, len(truth)) if data.is_classification else np.zeros_like(truth)
+    if math.isnan(metric(truth, baseline)):
+        what = "classes" if data.is_classification else "rows"
+        raise OptionError(
+            f"metric: {metric.name} needs at least two {what} among the {len(truth)} validation rows; "
+            "give more rows, another split, or another metric"
+        )
+    return metric
+
+
+def truth_of(data: Dataset, y: np.ndarray) -> np.ndarray:
+    """A prepared target as metrics take it: classes by number, or numbers in people's units, (n, outputs)."""
+    if data.is_classification:
+        return np.asarray(y)
+    return np.asarray(data.preprocessing.restored(y), dtype=np.float64).reshape(len(y), data.n_outputs)
+
+
+@dataclass(frozen=True)
+class Majority:
+    """The most frequent class, where it is most rows."""
+
+    name: str
+    share: float  # of the training rows
+    predicted: np.ndarray  # (classes,): the shares of all classes, which is what knowing no inputs predicts
+
+
+def majority_of(data: Dataset) -> Majority | None:
+    """The class that makes up more than ``IMBALANCED`` of the training rows, if there is one."""
+    if not data.is_classification:
+        return None
+    shares = _shares(data, 1)[0]
+    most = int(shares.argmax())
+    if shares[most] <= IMBALANCED:
+        return None
+    return Majority(str(data.preprocessing.classes[most]), float(shares[most]), shares)
+
+
+def _shares(data: Dataset, n: int) -> np.ndarray:
+    """(n, classes): how frequent each class is among the training rows, for each of n rows."""
+    counts = np.bincount(data.train.y, minlength=data.n_outputs)
+    return np.tile(counts / counts.sum(), (n, 1))
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+def _mse(truth: np.ndarray, predicted: np.ndarray) -> float:
+    return float(np.square(predicted - truth).mean())
+
+
+def _rmse(truth: np.ndarray, predicted: np.ndarray) -> float:
+    return float(np.sqrt(np.square(predicted - truth).mean(axis=0)).mean())
+
+
+def _mae(truth: np.ndarray, predicted: np.ndarray) -> float:
+    return float(np.abs(predicted - truth).mean())
+
+
+def _mape(truth: np.ndarray, predicted: np.ndarray) -> float:
+    return float((np.abs(predicted - truth) / np.maximum(np.abs(truth), np.finfo(np.float64).eps)).mean())
+
+
+def _r2(truth: np.ndarray, predicted: np.ndarray) -> float:
+    """1 - residual / variance of each output; of a constant one 1 where it is met exactly, 0 elsewhere."""
+    if len(truth) < 2:
+        return math.nan
+    residual = np.square(predicted - truth).sum(axis=0)
+    spread = np.square(truth - truth.mean(axis=0)).sum(axis=0)
+    share = residual / np.where(spread > 0, spread, 1.0)
+    return float(np.where(spread > 0, 1.0 - share, np.where(residual > 0, 0.0, 1.0)).mean())
+
+
+# -- classes -----------------------------------------------------------------------------------------------------------
+
+
+def _log_loss(truth: np.ndarray, predicted: np.ndarray) -> float:
+    of_truth = np.take_along_axis(predicted, truth[:, None], axis=1)
+    return -float(np.log(np.maximum(of_truth, SMALLEST)).mean())
+
+
+def _accuracy(truth: np.ndarray, predicted: np.ndarray) -> float:
+    return float((predicted.argmax(axis=1) == truth).mean())
+
+
+def _error(truth: np.ndarray, predicted: np.ndarray) -> float:
+    return float((predicted.argmax(axis=1) != truth).mean())
+
+
+def _counts(truth: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each class: rows of it that are predicted as such, rows predicted as such, rows of it."""
+    n, said = predicted.shape[1], predicted.argmax(axis=1)
+    hits, claims, rows = truth[said == truth], said, truth
+    return np.bincount(hits, minlength=n), np.bincount(claims, minlength=n), np.bincount(rows, minlength=n)
+
+
+def _balanced_accuracy(truth: np.ndarray, predicted: np.ndarray) -> float:
+    """The mean share of each class's rows that is found, over the classes that there are."""
+    hits, _, rows = _counts(truth, predicted)
+    return float((hits[rows > 0] / rows[rows > 0]).mean())
+
+
+def _f1_of_classes(truth: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """F1 and rows of each class that is there or predicted."""
+    hits, claims, rows = _counts(truth, predicted)
+    named = claims + rows > 0
+    return 2 * hits[named] / (claims + rows)[named], rows[named]
+
+
+def _f1(truth: np.ndarray, predicted: np.ndarray) -> float:
+    return float(_f1_of_classes(truth, predicted)[0].mean())
+
+
+def _f1_weighted(truth: np.ndarray, predicted: np.ndarray) -> float:
+    f1, rows = _f1_of_classes(truth, predicted)
+    return float((f1 * rows).sum() / rows.sum())
+
+
+def _one_against_rest(curve: Callable[[np.ndarray, np.ndarray], float]) -> Formula:
+    """The mean over the classes that some rows, but not all, have."""
+
+    def mean(truth: np.ndarray, predicted: np.ndarray) -> float:
+        present = np.unique(truth)
+        if len(present) < 2:
+            return math.nan
+        if predicted.shape[1] == 2 and curve is _area:  # the same from both sides
+            present = present[1:]
+        return float(np.mean([curve(truth == label, predicted[:, label]) for label in present]))
+
+    return mean
+
+
+def _area(is_class: np.ndarray, score: np.ndarray) -> float:
+    """Under the ROC curve: how often a row of the class scores higher than another, ties counting half."""
+    _, place, counts = np.unique(score, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    n_class = int(is_class.sum())
+    above = float(ranks[is_class].sum()) - n_class * (n_class + 1) / 2
+    return above / (n_class * (len(score) - n_class))
+
+
+def _average_precision(is_class: np.ndarray, score: np.ndarray) -> float:
+    """The mean precision at the thresholds of the scores, weighted by the recall that each adds."""
+    order = np.argsort(-score, kind="stable")
+    ends = np.flatnonzero(np.append(np.diff(score[order]) != 0, True))  # of equal scores the last
+    hits = np.cumsum(is_class[order])[ends]
+    return float((np.diff(hits, prepend=0) * hits / (ends + 1)).sum() / hits[-1])
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("mse", REGRESSION, False, _mse),
+        Metric("rmse", REGRESSION, False, _rmse),
+        Metric("mae", REGRESSION, False, _mae),
+        Metric("r2", REGRESSION, True, _r2),
+        Metric("mape", REGRESSION, False, _mape),
+        Metric("log-loss", CLASSIFICATION, False, _log_loss),
+        Metric("error", CLASSIFICATION, False, _error),
+        Metric("accuracy", CLASSIFICATION, True, _accuracy),
+        Metric("balanced-accuracy", CLASSIFICATION, True, _balanced_accuracy),
+        Metric("auc", CLASSIFICATION, True, _one_against_rest(_area)),
+        Metric("average-precision", CLASSIFICATION, True, _one_against_rest(_average_precision)),
+        Metric("f1", CLASSIFICATION, True, _f1),
+        Metric("f1-weighted", CLASSIFICATION, True, _f1_weighted),
+    )
+}

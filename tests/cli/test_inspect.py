@@ -1,0 +1,25 @@
+"""``nasbot inspect``: a line for each column."""
+
+import numpy as np
+import pandas as pd
+
+from .conftest import Run
+
+
+def test_a_line_for_each_column(tmp_path, run: Run):
+    path = tmp_path / "houses.csv"
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"id": range(60), "size": rng.normal(size=60), "sold": "03.04.2021", "city": ["Ulm", "Kiel"] * 30}
+    )
+    frame.loc[::2, "sold"] = "24.12.2022"
+    frame.to_csv(path, index=False)
+    result = run("inspect", str(path), "--target", "city", "--drop", "size")
+    assert result.code == 0, result.err
+    for name, said in (("id", "identifier"), ("size", "left out"), ("sold", "day, month, year"), ("city", "2 classes")):
+        assert any(line.split()[:1] == [name] and said in line for line in result.out.splitlines()), result.out
+    record = run("inspect", str(path), "--json").record
+    assert [column["taken_for"] for column in record["columns"]] == ["identifier", "number", "date", "category"]
+    missing = run("inspect", str(path), "--target", "town")
+    assert (missing.code, missing.out) == (11, "")
+    assert "there is no column" in missing.err
