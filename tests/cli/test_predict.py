@@ -185,7 +185,7 @@ def spoiled(name, text):
         (("good.safetensors", "header.csv"), 11, "no rows to predict from"),
         (("good.safetensors", "text.csv"), 11, "text.csv: column 'size': expected numbers, got 'large'"),
         (("good.safetensors", "endless.csv"), 11, "infinite values"),
-        (("good.safetensors", "latin.csv"), 11, "not text in UTF-8"),
+        (("good.safetensors", "latin.csv"), 11, "save it as CSV in UTF-8"),
         (("good.safetensors", "ragged.csv"), 11, "not a table"),
         (("good.safetensors", "other.csv"), 11, "no columns 'size', 'rooms'"),
         (("good.safetensors", "other.csv", "--fill-missing"), 11, "none of the columns"),
@@ -221,7 +221,7 @@ def test_mistakes_are_one_line_each(arguments, code, message, run, elsewhere):
         "there.csv": "mine",
     }.items():
         spoiled(name, text)
-    (elsewhere / "latin.csv").write_bytes("size,rooms\n1,2\n\xe4,3\n".encode("latin-1"))
+    (elsewhere / "latin.csv").write_bytes(b"size,rooms\n1,2\n\x81\xe4,3\n")
     np.savez("y.npz", y=np.zeros(3))
     np.savez("wide.npz", X=np.zeros((3, 5)))
     np.savez("images.npz", X=np.zeros((3, 5, 5)))

@@ -144,6 +144,11 @@ MISTAKES = [
     (("one_kind", "--target", "cat"), DATA, "its folders are the classes"),
     (("good.csv", "--target", "price", "--metric", "auc"), 2, "metric: auc is for classification"),
     (("good.csv", "--target", "price", "--metric", "rsme"), 2, "did you mean rmse?"),
+    (("good.csv", "--target", "price", "--group", "romms"), DATA, "did you mean 'rooms'?"),
+    (("good.csv", "--target", "price", "--group", "rooms", "--time", "size"), 2, "at most one of"),
+    (("good.csv", "--target", "price", "--valid", "nowhere.csv"), FILE, "no such file"),
+    (("wine", "--test", "good.csv"), 2, "expected with a file of data"),
+    (("good.csv", "--target", "price", "--target", "size", "--target", "rooms"), DATA, "the only column"),
     # from what
     (("three.csv", "--target", "price"), DATA, "3 rows: too few"),
     (("infinite.csv", "--target", "price"), DATA, "column 'size' has infinite values"),

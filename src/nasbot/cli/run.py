@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 BEST_NETWORK, BEST_DRAWING = "best.json", "best.svg"
 
-Target = Annotated[str | None, typer.Option(metavar="COL", help="The column to predict (of an NPZ file: the array).")]
+Target = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COL", help="The column to predict (of an NPZ file: the array); may be repeated."),
+]
 BudgetText = Annotated[str, typer.Option("--budget", metavar="TIME", help="In all: 10m, 1h30m, or 50 trials.")]
 Workers = Annotated[int | None, typer.Option(help="Networks trained at a time; by default one per core, at most 2.")]
 MetricName = Annotated[
@@ -55,6 +58,15 @@ def run(
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COL", help="Leave this column out; may be repeated.")
     ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="Rows with one value here stay in one part; not an input."),
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(metavar="COL", help="Train on the first rows by this column, test on the last.")
+    ] = None,
+    valid: Annotated[str | None, typer.Option(metavar="FILE", help="Validation rows, with DATA's columns.")] = None,
+    test: Annotated[str | None, typer.Option(metavar="FILE", help="Test rows, with DATA's columns.")] = None,
     split: Annotated[str, typer.Option(help="Shares for training, validation and test.")] = "0.6,0.2,0.2",
     recipe: Annotated[str, typer.Option(help="How networks are trained: fast or paper.")] = "fast",
     searcher: Annotated[str, typer.Option(help="nasbot, random, evolution or treebo.")] = "nasbot",
@@ -94,7 +106,9 @@ def run(
     _check_budget(budget)
     memory = _checked_place(executor, memory_per_trial, address, cpus_per_trial)
     options: dict[str, Any] = {"task": task, "seed": seed, "split": shares, "drop": tuple(drop or ())}
-    prepared = data_named(data, target, folder, options)
+    options |= {"groups": group, "time": time, "valid": valid, "test": test}
+    goal = None if not target else target[0] if len(target) == 1 else tuple(target)
+    prepared = data_named(data, goal, folder, {key: value for key, value in options.items() if value is not None})
     if metric is not None:
         metric_for(metric, prepared)
     found, begun = searched(
@@ -104,7 +118,7 @@ def run(
         metric=metric,
         workers=workers,
         seed=seed,
-        name=name or _name(data, target, prepared, seed),
+        name=name or _name(data, "-".join(target or ()), prepared, seed),
         recipe=recipe,
         searcher=searcher,
         tune=tune,
@@ -202,7 +216,7 @@ def print_result(study: FoundStudy, planned: Prepared, record: dict[str, Any]) -
             print(f"  {program} {arguments}    # {meaning}")
 
 
-def data_named(data: str, target: str | None, folder: str | None, options: dict[str, Any]) -> Dataset:
+def data_named(data: str, target: str | tuple[str, ...] | None, folder: str | None, options: dict[str, Any]) -> Dataset:
     """The data set that the text means: a file or folder if there is one, else a name."""
     from nasbot.data.dataset import named_dataset, read_dataset
     from nasbot.data.named import NAMES
@@ -217,8 +231,9 @@ def data_named(data: str, target: str | None, folder: str | None, options: dict[
             raise OptionError(f"--target: the set {data!r} has its own; expected no target")
         if data not in NAMES:
             _no_such_data(data)
-        given = {key: value for key, value in options.items() if value is not None}
-        return named_dataset(data, folder=folder, **given)
+        if {"valid", "test"} & set(options):
+            raise OptionError(f"--valid, --test: expected with a file of data, got the named set {data!r}")
+        return named_dataset(data, folder=folder, **options)
     raise FileError(f"{data}: no such file or folder")
 
 
@@ -328,7 +343,7 @@ def _no_such_data(data: str) -> None:
     raise FileError(f"{data}: no such file, folder or named set{hint} (sets: {', '.join(NAMES)})")
 
 
-def _name(data: str, target: str | None, prepared: Dataset, seed: int) -> str:
+def _name(data: str, target: str, prepared: Dataset, seed: int) -> str:
     import re
 
     parts = [prepared.name, target] if target else [prepared.name]

@@ -20,6 +20,7 @@ import numpy as np
 from nasbot._files import write_whole
 from nasbot._rng import checked_seed
 from nasbot._typing import Json
+from nasbot.data.dates import instants_of
 from nasbot.data.preparations import check_preparation, preparation_of
 from nasbot.data.preprocessing import (
     CategoryColumn,
@@ -33,7 +34,7 @@ from nasbot.data.preprocessing import (
     Table,
     channels_first,
 )
-from nasbot.data.splitting import checked_indices, checked_shares, split_rows
+from nasbot.data.splitting import checked_indices, checked_shares, split_groups, split_rows, split_time
 from nasbot.data.tables import array_of, as_pandas, check_column, frame_of, listed, table_of
 from nasbot.data.targets import checked_target, inferred_task, target_of
 from nasbot.errors import DataError, FileError, OptionError, StorageError
@@ -206,6 +207,8 @@ def dataset_of(
     seed: int = 0,
     split: Sequence[float] = SPLIT,
     indices: Sequence[np.ndarray] | None = None,
+    groups: Any = None,
+    time: Any = None,
     drop: Sequence[str] = (),
     channels_last: bool | None = None,
     name: str = "data",
@@ -214,8 +217,10 @@ def dataset_of(
 
     X is a table (rows, columns) or images (n, height, width[, channels]). y has a value for each row, or is the name of
     a column of X. ``task`` is "regression" or "classification", inferred where None. Rows are divided by ``split``,
-    shuffled by ``seed``, each class alike; ``indices`` gives the three parts' row numbers instead. ``drop`` leaves
-    columns out. ``channels_last`` is needed where the shape of the images does not tell.
+    shuffled by ``seed``, each class alike; ``indices`` gives the three parts' row numbers instead. With ``groups``, a
+    column of X or a value for each row, rows of one group stay together, and the column is no input; with ``time`` the
+    first rows train and the last test. ``drop`` leaves columns out. ``channels_last`` is needed where the shape of the
+    images does not tell.
 
     Raises DataError for data that cannot be learned from, OptionError for options that cannot be meant.
     """
@@ -230,7 +235,18 @@ def dataset_of(
         raise DataError(f"target: expected one value for each of {n:,} rows, got {len(values):,}")
     classified = (task or inferred_task(values)) == "classification" and values.ndim == 1
     labels = np.unique(values.astype(str), return_inverse=True)[1] if classified else None
-    rows = split_rows(n, shares, seed=seed, classes=labels) if indices is None else checked_indices(indices, n)
+    if sum(given is not None for given in (indices, groups, time)) > 1:
+        raise OptionError("expected at most one of indices, groups and time: each divides the rows")
+    if isinstance(groups, str) and groups not in drop:
+        drop = (*drop, groups)
+    if groups is not None:
+        rows = split_groups(_values_by_row(raw, groups, "groups").to_numpy(), shares, seed=seed)
+    elif time is not None:
+        rows = split_time(instants_of(_values_by_row(raw, time, "time")), shares)
+    elif indices is not None:
+        rows = checked_indices(indices, n)
+    else:
+        rows = split_rows(n, shares, seed=seed, classes=labels)
     what = target_of(target, rows[0], task=task, names=names)
     inputs: Table | Images
     if isinstance(raw, np.ndarray):
@@ -249,15 +265,29 @@ def dataset_of(
     return Dataset(_kind(prepared), name, train, valid, test, what.n_outputs, prepared)
 
 
-def read_dataset(path: str | Path, target: str | None = None, **options: Any) -> Dataset:
+def read_dataset(
+    path: str | Path,
+    target: str | Sequence[str] | None = None,
+    *,
+    valid: str | Path | None = None,
+    test: str | Path | None = None,
+    **options: Any,
+) -> Dataset:
     """Prepare a file: CSV, Excel, JSON lines, Parquet, Feather, NPZ, or a folder of images, a folder for each class.
 
-    ``target`` names the column, or the array of an NPZ file ("y" if not given). Further options as of ``dataset_of``.
+    ``target`` names the column (or several), or the array of an NPZ file ("y" if not given). ``valid`` and ``test`` are
+    files with rows for validation and test; without ``valid`` validation rows are taken from ``path``. Further options
+    as of ``dataset_of``.
     """
-    from nasbot.data.files import read  # pandas and pillow
+    from nasbot.data.files import read, read_parts  # pandas and pillow
 
-    X, y, name = read(Path(path), target)
-    return dataset_of(X, y, **{"name": name, **options})
+    if valid is None and test is None:
+        X, y, name = read(Path(path), target)
+        return dataset_of(X, y, **{"name": name, **options})
+    if any(options.get(name) is not None for name in ("indices", "groups", "time")):
+        raise OptionError("valid and test files divide the rows; expected no indices, groups or time beside them")
+    X, y, name, indices = read_parts(Path(path), target, valid, test, options)
+    return dataset_of(X, y, **{"name": name, **options, "indices": indices})
 
 
 def named_dataset(name: str, *, folder: str | Path | None = None, **options: Any) -> Dataset:
@@ -276,6 +306,8 @@ def named_dataset(name: str, *, folder: str | Path | None = None, **options: Any
 
 def _inputs_and_target(X: Any, y: Any) -> tuple[Any, Any, tuple[str, ...]]:
     """Inputs as a frame or as an array of images, the target, and what it is called."""
+    if isinstance(y, list | tuple) and hasattr(X, "columns") and len(y) != len(X) and set(y) <= set(X.columns):
+        return frame_of(X).drop(columns=list(y)), X[list(y)], tuple(y)
     if isinstance(y, str):
         frame = frame_of(X)
         check_column(y, list(frame.columns), "target")
@@ -289,6 +321,23 @@ def _inputs_and_target(X: Any, y: Any) -> tuple[Any, Any, tuple[str, ...]]:
             return array, y, names
         X = array
     return frame_of(X), y, names
+
+
+def _values_by_row(raw: Any, given: Any, what: str) -> Any:
+    """A series: the column of this name, or the values themselves, one for each row and no gaps."""
+    import pandas as pd
+
+    if isinstance(given, str):
+        if isinstance(raw, np.ndarray):
+            raise OptionError(f"{what}: images have no columns; expected a value for each image")
+        check_column(given, list(raw.columns), what)
+        given = raw[given]
+    series = pd.Series(as_pandas(given)).reset_index(drop=True)
+    if len(series) != len(raw):
+        raise DataError(f"{what}: expected one value for each of {len(raw):,} rows, got {len(series):,}")
+    if gaps := int(series.isna().sum()):
+        raise DataError(f"{what}: {gaps:,} of {len(series):,} rows have no value; remove these rows first")
+    return series
 
 
 def _names(y: Any) -> tuple[str, ...]:

@@ -114,3 +114,21 @@ def _fields(value: Any, order: str) -> tuple[float, float, float, float]:
     if match[6]:
         hour = hour % 12 + 12 * (match[6] in "Pp")
     return year, month, day, hour
+
+
+def instants_of(series: pd.Series[Any]) -> np.ndarray:
+    """Numbers in the order of time: numbers themselves; of dates written as text day and hour count."""
+    import pandas as pd
+
+    if series.dtype.kind in "biuf":
+        return np.asarray(series.to_numpy(), dtype=np.float64)
+    if series.dtype.kind == "m" or not is_date(series):
+        raise DataError("time: expected a column of dates or numbers")
+    if isinstance(series.dtype, pd.PeriodDtype):
+        when = series.dt.to_timestamp()
+    else:
+        when = series if series.dtype.kind == "M" else _written(series, order_of(series))
+    if gaps := int(when.isna().sum()):
+        raise DataError(f"time: {gaps:,} of {len(series):,} values are no dates")
+    instants: np.ndarray = when.to_numpy(dtype="datetime64[ns]").astype(np.int64)
+    return instants

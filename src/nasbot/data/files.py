@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nasbot.data.splitting import checked_shares, split_rows
 from nasbot.data.tables import MAX_INPUTS, check_column, listed
 from nasbot.data.text_tables import MISSING_WORDS, TEXT, is_text, numbers_in_text, read_text
 from nasbot.errors import DataError, FileError
@@ -28,7 +29,7 @@ MAX_COLUMNS = 20 * MAX_INPUTS  # read at all
 MAX_PIXELS = 2**31  # of all images of a folder
 
 
-def read(path: Path, target: str | None) -> tuple[Any, Any, str]:
+def read(path: Path, target: str | Sequence[str] | None) -> tuple[Any, Any, str]:
     """Inputs, target and a name for them. Raises FileError or DataError."""
     if not path.exists():
         raise FileError(f"{path}: no such file or folder")
@@ -40,19 +41,55 @@ def read(path: Path, target: str | None) -> tuple[Any, Any, str]:
     kind = path.name.lower()
     name = path.name.split(".")[0] or path.name
     if kind.endswith(".npz"):
+        if not (target is None or isinstance(target, str)):
+            raise DataError(f"{path}: expected one target, an array of the file; it may have several columns")
         X, y = npz_arrays(path, ("X", target or "y"))
         return X, y, name
     frame = read_table(path)
+    return *_divided(frame, path, target), name
+
+
+def read_parts(
+    path: Path,
+    target: str | Sequence[str] | None,
+    valid: str | Path | None,
+    test: str | Path | None,
+    options: Mapping[str, Any],
+) -> tuple[Any, Any, str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The rows of several files as one table, its name, and which rows are for training, validation and test."""
+    import pandas as pd
+
+    frames = [read_table(path)]
+    for other in (valid, test):
+        frame = frames[0].iloc[:0] if other is None else read_table(Path(other))
+        if missing := [str(name) for name in frames[0].columns if name not in frame.columns]:
+            raise DataError(f"{other}: no column {missing[0]!r}; expected the columns of {path}")
+        frames.append(frame[list(frames[0].columns)])
+    counts = [len(frame) for frame in frames]
+    first, others = np.arange(counts[0]), np.arange(counts[0], sum(counts))
+    in_valid, in_test = np.split(others, [counts[1]])
+    if valid is None:
+        train, held, _ = checked_shares(options.get("split", (0.6, 0.2, 0.2)))
+        shares = (train / (train + held), held / (train + held), 0.0)
+        first, in_valid, _ = split_rows(counts[0], shares, seed=options.get("seed", 0))
+    X, y = _divided(pd.concat(frames, ignore_index=True), path, target)
+    return X, y, path.name.split(".")[0] or path.name, (first, in_valid, in_test)
+
+
+def _divided(frame: pd.DataFrame, path: Path, target: str | Sequence[str] | None) -> tuple[Any, Any]:
+    """Inputs and target: one column, or several."""
     columns = [str(column) for column in frame.columns]
-    if target is None:
+    if not target:
         raise DataError(f"{path}: which column is to be predicted? Name it as the target; there are {listed(columns)}")
-    check_column(target, columns, "target")
-    if len(columns) < 2:
-        raise DataError(f"{path}: {target!r} is the only column; expected others to predict it from")
+    names = [target] if isinstance(target, str) else list(target)
+    for name in names:
+        check_column(name, columns, "target")
+    if len(columns) <= len(names):
+        raise DataError(f"{path}: {names[0]!r} is the only column; expected others to predict it from")
     if not len(frame):
         raise DataError(f"{path}: there is a header, but no rows")
     frame.columns = columns
-    return frame.drop(columns=[target]), frame[target], name
+    return frame.drop(columns=names), frame[names[0]] if len(names) == 1 else frame[names]
 
 
 def read_table(path: Path) -> pd.DataFrame:

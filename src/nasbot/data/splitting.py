@@ -53,6 +53,41 @@ def split_rows(n: int, shares: Shares, *, seed: int, classes: np.ndarray | None 
     return train, valid, test
 
 
+def split_groups(groups: np.ndarray, shares: Shares, *, seed: int) -> Indices:
+    """Rows of one group stay together: whole groups, shuffled by the seed, go to the part that lacks most rows."""
+    labels, place, counts = np.unique(groups.astype(str), return_inverse=True, return_counts=True)
+    n_parts = 2 + (shares[2] > 0)
+    if len(labels) < n_parts:
+        raise DataError(f"groups: {len(labels)} different; expected at least {n_parts}, one for each part of the rows")
+    rng = stream(seed, 0, Role.SPLIT)
+    order = rng.permutation(len(labels))
+    part_of = np.full(len(labels), -1)
+    part_of[order[:n_parts]] = range(n_parts)  # each part has a group
+    sizes = np.bincount(part_of[order[:n_parts]], weights=counts[order[:n_parts]], minlength=3)
+    for group in order[n_parts:]:
+        part = int(np.argmax(np.asarray(shares) * len(groups) - sizes))
+        part_of[group] = part
+        sizes[part] += counts[group]
+    train, valid, test = (rng.permutation(np.flatnonzero(part_of[place] == part)) for part in range(3))
+    return train, valid, test
+
+
+def split_time(times: np.ndarray, shares: Shares) -> Indices:
+    """The first rows train, later ones validate, the last test; rows of one moment stay together."""
+    order = np.argsort(times, kind="stable")
+    ordered = times[order]
+    ends = [
+        int(np.searchsorted(ordered, ordered[min(len(times), max(1, round(share * len(times)))) - 1], side="right"))
+        for share in (shares[0], shares[0] + shares[1])
+    ]
+    train, valid, test = np.split(order, ends)
+    if shares[2] == 0:
+        valid, test = np.concatenate([valid, test]), test[:0]
+    if not len(valid) or (shares[2] > 0 and not len(test)):
+        raise DataError("time: too many rows have the same time to divide them into earlier and later ones")
+    return train, valid, test
+
+
 def checked_indices(indices: Sequence[np.ndarray], n: int) -> Indices:
     """Parts that somebody else chose: within range, apart from each other."""
     parts = [np.asarray(part, dtype=np.int64).reshape(-1) for part in indices]
