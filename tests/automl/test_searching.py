@@ -84,7 +84,7 @@ def test_what_is_recommended_is_named(wine, monkeypatch):
     monkeypatch.setattr(type(study.searcher), "recommend", lambda self, history, *, rng: history[other.number])
     assert isinstance(study.recommend(), FoundTrial)
     assert study.recommend().number == other.number
-    assert study.model(single=True).trials == (study.best.number,)
+    assert study.model(single=True).details["trials"] == [study.best.number]
     assert record_of(study)["recommended_trial"] == other.number
 
 
