@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nasbot.architecture import Layer, chain
-from nasbot.automl.calibration import Calibration, calibrated
+from nasbot.automl.calibration import Calibration, _best_length, calibrated
 from nasbot.data.dataset import dataset_of
 from nasbot.training import loop
 from nasbot.training.recipes import FAST
@@ -20,7 +20,8 @@ ARCH = chain("mlp-reg", [Layer("relu", 32), Layer("relu", 32)])
 
 
 def found(data, **options):
-    return calibrated(ARCH, data, FAST, **{"seconds": 1e9, "most_steps": 900, "least_steps": 20, "seed": 0, **options})
+    given = {"seconds": 1e9, "most_steps": 900, "least_steps": 20, "tries_full": False, "seed": 0, **options}
+    return calibrated(ARCH, data, FAST, **given)
 
 
 def test_data_that_go_on_teaching_are_trained_long_and_noise_is_not():
@@ -53,3 +54,27 @@ def test_little_time_is_for_short_trainings_and_few_timings(monkeypatch):
 
 def test_the_length_is_a_round_number():
     assert found(SMOOTH, most_steps=887).n_steps == 890
+
+
+def test_with_time_enough_the_whole_length_is_tried_too():
+    told = found(NOISE, tries_full=True)
+    assert [n for n, _ in told.losses] == [100, 300, 900]
+    assert told.n_steps < 300
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ([3.0, 1.0, 3.0], 300),  # the lowest point is in the middle of a parabola over log steps
+        ([1.0, 2.0, 4.0], 100),  # a bend whose lowest point is before the shortest
+        ([1.0, 2.0, 2.5], 100),  # no lowest point: the better end
+        ([3.0, 2.5, 1.0], 900),
+    ],
+)
+def test_the_length_of_three_losses(losses, expected):
+    assert _best_length([100, 300, 900], losses) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("losses", "expected"), [([2.0, 1.0], 900), ([1.0, 0.999], 300), ([1.0, 1.1], 100)])
+def test_the_length_of_two_losses(losses, expected):
+    assert _best_length([100, 300], losses) == expected

@@ -1,6 +1,5 @@
 """``nasbot.search``: from data to a model, in memory and on disk, resumed and refused."""
 
-import inspect
 import time
 from dataclasses import replace
 
@@ -84,7 +83,7 @@ def test_what_is_recommended_is_named(wine, monkeypatch):
     monkeypatch.setattr(type(study.searcher), "recommend", lambda self, history, *, rng: history[other.number])
     assert isinstance(study.recommend(), FoundTrial)
     assert study.recommend().number == other.number
-    assert study.model(single=True).trials == (study.best.number,)
+    assert study.model(single=True).details["trials"] == [study.best.number]
     assert record_of(study)["recommended_trial"] == other.number
 
 
@@ -297,12 +296,6 @@ def test_options_that_cannot_be_meant(wine, options, message):
 def test_a_dataset_needs_no_options_for_data(wine):
     with pytest.raises(OptionError, match="prepared already"):
         nasbot.search(dataset_of(*wine), task="classification")
-
-
-def test_every_option_is_explained():
-    explained = nasbot.search.__doc__
-    for name in inspect.signature(nasbot.search).parameters:
-        assert f"        {name.removeprefix('data_options') and name}" in explained.replace("**", "")
 
 
 def test_another_studys_file_is_not_taken(wine):

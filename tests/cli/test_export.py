@@ -45,7 +45,7 @@ def test_the_best_recorded_network_in_every_form(searched, run, elsewhere):
     with FoundStudy.open(searched) as study:
         expected = study.best.predict(X)
         arch, best = study.best.arch, study.best.number
-    result = run("export", str(searched), "--to", "code")
+    result = run("export", str(searched), "--to", "code", "--single")
     assert (result.code, result.err) == (0, "")
     assert result.out == "wrote my_study.py\nwrote my_study.weights.safetensors\n"
     assert imports_of(elsewhere / "my_study.py") == {"torch"}
@@ -53,12 +53,12 @@ def test_the_best_recorded_network_in_every_form(searched, run, elsewhere):
     assert "validation loss" in module.__doc__
     np.testing.assert_allclose(module.predict(module.load(), X)[:, 0].numpy(), expected, rtol=1e-5)
 
-    assert run("export", str(searched), "--to", "onnx").code == 0
-    result = run("export", str(searched), "--to", "safetensors", "--out", "whole", "--json")
+    assert run("export", str(searched), "--to", "onnx", "--single").code == 0
+    result = run("export", str(searched), "--to", "safetensors", "--out", "whole", "--single", "--json")
     assert result.record == {"form": "safetensors", "files": ["whole.safetensors"]}
     model = nasbot.load_model("whole.safetensors")
     assert model.network.arch == arch
-    assert model.details["trial"] == best
+    assert model.details["trials"] == [best]
     assert run("export", str(searched), "--to", "json", "--out", "graph.json").code == 0
     assert Architecture.load("graph.json") == arch
 

@@ -1,7 +1,7 @@
 """What a good practitioner would train first: strong plain networks, sized to the data. A search begins with these.
 
 The first one is the baseline that every result is shown against. They differ in shape and in how their inputs are
-prepared, because an ensemble lives on differences (``docs/results/model.md`` has the measurements).
+prepared, because an ensemble lives on differences.
 """
 
 from __future__ import annotations

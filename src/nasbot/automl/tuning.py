@@ -27,7 +27,7 @@ IMAGES: Mapping[str, Param] = {
     "batch_size": Choice(32, 64, 128, ordered=True, default=64),
 }
 CLASSES: Mapping[str, Param] = {"label_smoothing": Float(0.0, 0.2, default=0.0)}
-# What "auto" searches: what was measured to be worth it (docs/results/model.md).
+# What "auto" searches: what was measured to be worth it.
 AUTO = ("preparation",)
 
 

@@ -22,6 +22,7 @@ class NASBOTClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc] 
     Parameters
     ----------
     budget : trials, or time ("10m", "1h30m"), that the search may spend, the pool and the finals among it.
+    metric : what networks are chosen by, a name such as "mae" or "auc"; None for the validation loss.
     study : name or file to keep the search under, so that ``fit`` on the same data goes on with it; None keeps nothing.
     workers : how many networks are trained at a time, each in a process of its own where there are several.
     searcher : "nasbot", "random", "evolution" or "treebo".

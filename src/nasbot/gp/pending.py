@@ -6,7 +6,7 @@ falls as if they had been observed. With B = A k_P and S = κ_n(P, P) + η²I th
     A' = [ A           0   ]        L Lᵀ = S
          [ -L⁻¹BᵀA     L⁻¹ ]
 
-so conditioning costs one product per proposal, not one refit per candidate. ``tests/gp/test_pending.py`` compares it
+so conditioning costs one product per proposal, not one refit per candidate. ``tests/gp/test_posterior.py`` compares it
 with a full rebuild on the fantasies.
 """
 

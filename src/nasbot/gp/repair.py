@@ -1,6 +1,6 @@
 """Positive definiteness, repaired in one place and never silently.
 
-Eq. (7) need not be positive definite (design.md section 4), and duplicates at distance 0 make any Gram matrix singular.
+Eq. (7) need not be positive definite, and duplicates at distance 0 make any Gram matrix singular.
 Every deviation from the textbook formulas is counted in a `Repairs`, which each belief and prediction carries.
 """
 

@@ -1,7 +1,7 @@
 """Values before fitting: a monotone warp, then zero mean and unit variance; and the way back for reporting.
 
 rank   normal scores of the ranks (default). On NAS-Bench-201 the warp alone was worth +0.14/+0.63/+0.36 points at 25
-       queries (design.md section 4): a few terrible networks no longer stretch the scale on which good ones differ.
+       queries: a few terrible networks no longer stretch the scale on which good ones differ.
 log    log(y) of positive values, -log(-y) of negative ones (errors that were negated to be maximised).
 none   the values themselves.
 

@@ -122,6 +122,7 @@ class NASBOT(PoolSearcher):
         acquisition: an object such as ``UCB()``, or its name: log-ei, ei, ucb, thompson, uniform.
         maximiser: how the acquisition is maximised: climbing, or paper (evolution alone).
         kernel_terms: terms of the kernel: both, d or d_bar.
+        cost_weight: how much log cost counts against log utility; above 0 the space needs its ``input_shape``.
         prior: values of params around which good ones are expected, their defaults if not given; None: anywhere.
         name: shown with its trials.
 

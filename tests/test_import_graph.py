@@ -1,0 +1,64 @@
+"""Packages of nasbot import each other in one direction only, imports inside functions included."""
+
+import ast
+from pathlib import Path
+
+import networkx as nx
+
+import nasbot
+
+ROOT = Path(nasbot.__file__).parent
+
+
+def is_type_checking(node):
+    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+
+def imports(node, module):
+    """Absolute names of the modules that are imported at run time, wherever in the file."""
+    for child in ast.iter_child_nodes(node):
+        if is_type_checking(child):
+            continue
+        if isinstance(child, ast.Import):
+            yield from (alias.name for alias in child.names)
+        elif isinstance(child, ast.ImportFrom) and child.level == 0:
+            yield child.module
+            yield from (f"{child.module}.{alias.name}" for alias in child.names)
+        yield from imports(child, module)
+
+
+def modules():
+    for path in ROOT.rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        yield ".".join(("nasbot", *(parts[:-1] if parts[-1] == "__init__" else parts))), path
+
+
+def room(name, known):
+    """The package directly below nasbot, or the module, that a name belongs to; None for others' and for nasbot."""
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 and f"nasbot.{parts[1]}" in known else None
+
+
+def graph(level):
+    known = dict(modules())
+    found = nx.DiGraph()
+    for module, path in known.items():
+        for name in imports(ast.parse(path.read_text(encoding="utf-8")), module):
+            if not name.startswith("nasbot."):
+                continue
+            if level == "rooms":
+                a, b = room(module, known), room(name, known)
+            else:
+                a, b = module, name if name in known else None
+            if a is not None and b is not None and a != b:
+                found.add_edge(a, b, why=f"{module} imports {name}")
+    return found
+
+
+def test_no_room_imports_back():
+    rooms = graph("rooms")
+    assert len(rooms) > 20
+    assert rooms.has_edge("automl", "exporting"), "imports inside functions count"
+    cycles = [sorted(group) for group in nx.strongly_connected_components(rooms) if len(group) > 1]
+    why = [data["why"] for group in cycles for a, b, data in rooms.edges(data=True) if a in group and b in group]
+    assert not cycles, "\n".join(why)
