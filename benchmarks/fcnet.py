@@ -185,8 +185,8 @@ def by_tpe(table: Table, seed: int, n: int) -> Iterator[float]:
         study.enqueue_trial({name: places[name].index(v) if name in places else v for name, v in row.items()})
     for _ in range(n):
         trial = study.ask(distributions)
-        row = tuple(places[name][trial.params[name]] if name in places else trial.params[name] for name in table.grids)
-        error = table.error.get(row, math.inf)
+        asked = tuple(places[name][v] if name in places else v for name, v in trial.params.items())
+        error = table.error.get(asked, math.inf)
         known = {"values": math.log(error)} if error < math.inf else {"state": optuna.trial.TrialState.FAIL}
         study.tell(trial, **known)
         yield error
