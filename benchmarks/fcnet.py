@@ -139,7 +139,7 @@ def read_table(path: Path, dataset: str) -> Table:
         means = errors.reshape(len(codes), -1).mean(axis=1)
     except NasbotError:
         raise
-    except (OSError, KeyError, ValueError, IndexError, TypeError, AttributeError, BadZipFile) as error:
+    except (OSError, EOFError, KeyError, ValueError, IndexError, TypeError, AttributeError, BadZipFile) as error:
         raise FileError(f"{path}: expected tables like fcnet_tabular.npz ({type(error).__name__})") from None
     if missing := [name for name in NETWORK if name not in grids]:
         raise FileError(f"{path}: space_json: expected the columns {', '.join(NETWORK)}; got no {missing[0]}")
@@ -165,7 +165,7 @@ def by_nasbot(table: Table, seed: int, n: int, *, joint: bool = True) -> Iterato
     study = Study.in_memory(searcher, seed=seed, direction="minimise")
     study.optimise(table, n, max_consecutive_failures=None)
     for trial in study.history.finished:
-        yield math.inf if trial.value is None else math.exp(trial.value)
+        yield table.error_of(trial.arch, trial.candidate.params) or math.inf
 
 
 def by_tpe(table: Table, seed: int, n: int) -> Iterator[float]:
