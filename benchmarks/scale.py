@@ -13,7 +13,6 @@ import resource
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -87,7 +86,7 @@ def fill(file: Path, n: int) -> None:
                 trial = history[number] if known else Trial(number=number, candidate=Candidate(arch))
                 trials.append(trial.begun(float(number)))
             ended = [t.ended(Scored(_value(t.arch)), at=t.number + 1.0, rank=t.number) for t in trials]
-            storage.save(*(replace(trial, proposed_after=0) for trial in trials), *ended)
+            storage.save(*trials, *ended)
     finally:
         storage.close()
 
