@@ -110,8 +110,8 @@ class NeighbourIndex:
                 bounds -= ROUNDING * scale
                 if normalised:
                     bounds /= np.where(scale > 0.0, scale, 1.0)
-                numbers[i], distances[i], n = self._nearest(asked.taken(np.array([i])), k, bounds, normalised)
-                n_exact += n + to_landmarks.shape[1]
+                numbers[i], distances[i], n_solved = self._nearest(asked.taken(np.array([i])), k, bounds, normalised)
+                n_exact += n_solved + to_landmarks.shape[1]
         return Neighbours(numbers, distances, n_exact)
 
     def _nearest(self, one: PackedNetworks, k: int, bounds: Floats, normalised: bool) -> tuple[Integers, Floats, int]:

@@ -222,7 +222,7 @@ class NASBOT(PoolSearcher):
         faulty = tuple(trial.candidate for trial in history.failed if _is_its_own_fault(trial))
         numbers = np.arange(len(evaluated))
         if is_local := len(evaluated) > self.belief.local_above:
-            last_fit = len(evaluated) - len(evaluated) % N_PER_FIT
+            last_fit = (len(evaluated) - len(evaluated) % N_PER_FIT) or len(evaluated)
             remembered = _remembered(evaluated[:last_fit], values[:last_fit])
             numbers = np.r_[remembered, last_fit : len(evaluated)]
             faulty = tuple(_sample(faulty, math.ceil(len(faulty) * len(numbers) / len(evaluated))))
@@ -549,7 +549,7 @@ def _remembered(evaluated: Sequence[Candidate], values: Floats) -> NDArray[np.in
     best = np.argsort(-values, kind="stable")[:N_BEST]
     rest = np.setdiff1d(np.arange(len(values)), best)
     sample = nsmallest(N_REMEMBERED - N_BEST, rest, key=lambda i: evaluated[i].fingerprint)
-    return np.sort(np.r_[best, sample])
+    return np.sort(np.array([*best, *sample], dtype=np.intp))
 
 
 def _sample(candidates: Sequence[Candidate], n: int) -> list[Candidate]:

@@ -1,0 +1,126 @@
+"""What a study of many networks costs: ``python -m benchmarks.scale --networks 10000 --json``.
+
+A study in a temporary file is filled with networks grown by mutation and values of a synthetic function, opened again
+as after an interruption, and asked for proposals. ``proposal_seconds`` is the median of a few proposals that are
+evaluated in between, once the searcher has decided once; ``ask100_seconds`` those of 100 workers asking at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from nasbot.architecture import Architecture, SearchSpace
+from nasbot.candidate import Candidate
+from nasbot.evolution import Mutation, MutationOperator
+from nasbot.searchers import NASBOT
+from nasbot.storage import open_storage
+from nasbot.study import Study
+from nasbot.synthetic import SYNTHETIC
+from nasbot.trial import Scored, Trial
+
+KIND, FUNCTION = "mlp-reg", "f2"
+N_PROPOSALS = 5
+N_WORKERS = 100
+MOST_LAYERS = 30
+PER_WRITE = 1000  # trials
+
+
+def main() -> None:
+    """Print the figures, as JSON in the last line where that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--networks", type=int, default=1000, help="Evaluated networks in the study.")
+    parser.add_argument("--asks", type=int, default=N_WORKERS, help="Workers that ask at once.")
+    parser.add_argument("--json", action="store_true", help="Print the figures as one line of JSON.")
+    options = parser.parse_args()
+    figures = measured(options.networks, options.asks)
+    if not options.json:
+        print("\n".join(f"{name:18} {value:10.3g}" for name, value in figures.items()))
+    else:
+        print(json.dumps(figures))
+
+
+def measured(n: int, n_asks: int = N_WORKERS) -> dict[str, float]:
+    """The figures for a study of n evaluated networks."""
+    with tempfile.TemporaryDirectory(prefix="nasbot-scale-") as folder:
+        file = Path(folder) / "scale.db"
+        fill(file, n)
+        begun = time.perf_counter()
+        study = Study.open(file, _searcher())
+        resuming = time.perf_counter() - begun
+        seconds = [_decided(study) for _ in range(1 + N_PROPOSALS)]
+        begun = time.perf_counter()
+        for _ in range(n_asks):
+            study.ask()
+        asking = time.perf_counter() - begun
+        study.close()
+    return {
+        "networks": n,
+        "proposal_seconds": round(float(np.median(seconds[1:])), 3),
+        "first_proposal_seconds": round(seconds[0], 3),
+        f"ask{n_asks}_seconds": round(asking, 3),
+        "resume_seconds": round(resuming, 3),
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+    }
+
+
+def fill(file: Path, n: int) -> None:
+    """A study of n evaluated networks: the pool, and networks made from it by mutation."""
+    Study.open(file, _searcher()).close()
+    storage = open_storage(file)
+    try:
+        made = _networks(n, [trial.arch for trial in storage.history()])
+        for first in range(0, n, PER_WRITE):
+            history = storage.history()
+            trials = []
+            for number in range(first, min(n, first + PER_WRITE)):
+                arch = next(made)
+                known = number < len(history)
+                trial = history[number] if known else Trial(number=number, candidate=Candidate(arch))
+                trials.append(trial.begun(float(number)))
+            ended = [t.ended(Scored(_value(t.arch)), at=t.number + 1.0, rank=t.number) for t in trials]
+            storage.save(*trials, *ended)
+    finally:
+        storage.close()
+
+
+def _searcher() -> NASBOT:
+    return NASBOT(space=SearchSpace(KIND))
+
+
+def _networks(n: int, pool: list[Architecture]) -> Iterator[Architecture]:
+    rng, operator = np.random.default_rng(0), MutationOperator(SearchSpace(KIND))
+    found = list(pool)
+    fingerprints = {arch.fingerprint for arch in pool}
+    yield from pool
+    while len(found) < n:
+        made = operator(found[rng.integers(len(found))], rng=rng)
+        if not isinstance(made, Mutation) or len(made.arch.layers) > MOST_LAYERS:
+            continue
+        if made.arch.fingerprint not in fingerprints:
+            fingerprints.add(made.arch.fingerprint)
+            found.append(made.arch)
+            yield made.arch
+
+
+def _decided(study: Study) -> float:
+    begun = time.perf_counter()
+    trial = study.ask()
+    seconds = time.perf_counter() - begun
+    study.tell(trial, _value(trial.arch))
+    return seconds
+
+
+def _value(arch: Architecture) -> float:
+    return float(SYNTHETIC[FUNCTION](arch))
+
+
+if __name__ == "__main__":
+    main()
