@@ -13,7 +13,8 @@ import nasbot
 from nasbot import Architecture, Layer, RandomSearch, SearchSpace, Study
 from nasbot.architecture.blocks import chain
 from nasbot.automl import FoundStudy, search
-from nasbot.automl.model import file_name
+from nasbot.automl.ensemble import Selection
+from nasbot.automl.model import Members, file_name
 from tests.exporting.test_export import imports_of, loaded
 
 SMALL = [chain("mlp-reg", [Layer("relu", 16)]), chain("mlp-reg", [Layer("tanh", 8), Layer("elu", 8)])]
@@ -61,6 +62,27 @@ def test_the_best_recorded_network_in_every_form(searched, run, elsewhere):
     assert model.details["trials"] == [best]
     assert run("export", str(searched), "--to", "json", "--out", "graph.json").code == 0
     assert Architecture.load("graph.json") == arch
+
+
+def test_an_ensemble_is_one_file_and_single_takes_the_best_alone(searched, run, monkeypatch):
+    chosen = Members((1, 0), (0.75, 0.25), Selection((0, 1), (0.75, 0.25), 0.1, 0.2))
+    monkeypatch.setattr("nasbot.automl.model.members_of", lambda study: chosen)
+    X, _ = data()
+    with FoundStudy.open(searched) as study:
+        expected = 0.75 * study.found(1).predict(X) + 0.25 * study.found(0).predict(X)
+        arch = study.best.arch
+        np.testing.assert_allclose(study.model().predict(X), expected, rtol=1e-5)
+    for form in ("code", "onnx", "safetensors"):
+        assert run("export", str(searched), "--to", form, "--out", "both").code == 0
+    module = loaded(Path("both.py"))
+    assert "The weighted mean of 2 of 2 networks" in module.__doc__
+    np.testing.assert_allclose(module.predict(module.load(), X)[:, 0].numpy(), expected, rtol=1e-5)
+    model = nasbot.load_model("both.safetensors")
+    assert (model.weights, model.details["trials"]) == ((0.75, 0.25), [1, 0])
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-5)
+    assert run("export", str(searched), "--to", "safetensors", "--out", "one", "--single").code == 0
+    assert [network.arch for network in nasbot.load_model("one.safetensors").networks] == [arch]
+    assert run("export", str(searched), "--to", "json", "--out", "graph").code == 0
 
 
 def test_a_study_of_another_objective_gives_its_graph_and_nothing_else(run, elsewhere):

@@ -13,6 +13,7 @@ from nasbot.data.chunks import chunks
 from nasbot.data.preprocessing import CategoryColumn, DroppedColumn, NumberTarget, Preprocessing, Table
 from nasbot.data.tables import categories_of, listed
 from nasbot.errors import DataError, OptionError
+from nasbot.training.objective import computing_threads
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +67,8 @@ def predict_file(model: Model, path: Path, out: TextIO, *, fill_missing: bool = 
     for chunk in chunks(path, text=_categories(preprocessing)):
         try:
             rows = _aligned(chunk, preprocessing, notes, fill_missing=fill_missing)
-            predicted = _table(model, rows)
+            with computing_threads(1):  # several would wait for each other at every small step
+                predicted = _table(model, rows)
         except DataError as error:
             raise DataError(f"{path}: {error}") from None
         predicted.to_csv(out, index=False, header=notes.rows == 0, lineterminator="\n")
@@ -78,7 +80,7 @@ def _table(model: Model, rows: Any) -> pd.DataFrame:
     """The predictions of some rows, in the columns that are written."""
     import pandas as pd
 
-    outputs = model.outputs(rows)
+    outputs = model.outputs(rows, exact=False)
     assert model.preprocessing is not None
     predicted, target = model.preprocessing.predicted(outputs), model.preprocessing.target
     if isinstance(target, NumberTarget):
