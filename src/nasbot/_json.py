@@ -130,6 +130,14 @@ def numbers(value: object, where: str) -> tuple[float, ...]:
     return tuple(number(item, where) for item in items(value, where))
 
 
+def scales(value: object) -> tuple[float, ...]:
+    """A list of numbers above 0."""
+    found = numbers(value, "scale")
+    if any(scale <= 0 for scale in found):
+        raise CodecError("scale: expected numbers above 0")
+    return found
+
+
 def whole(value: object, where: str, *, at_least: int = 0) -> int:
     """A whole number."""
     if isinstance(value, bool) or not isinstance(value, int) or value < at_least:

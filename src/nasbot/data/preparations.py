@@ -18,8 +18,8 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from scipy.special import ndtri
 
+from nasbot import _json
 from nasbot._typing import Json
-from nasbot.data._reading import fields_of, form_of, list_of, number_of, numbers_in, scales_of, whole_of
 from nasbot.errors import CodecError, DataError, OptionError
 
 STANDARD = "standard"
@@ -175,10 +175,12 @@ class Preparation:
     @classmethod
     def from_dict(cls, record: object) -> Preparation:
         """What ``to_dict`` wrote; raises CodecError, naming the place, for anything else."""
-        name = form_of(record, "preparation", tuple(_FORMS))
-        fields = fields_of(record, "preparation", ("form", "n_inputs", "numbers"))
-        numbers = [_number(name, item, f"number {i}") for i, item in enumerate(list_of(fields["numbers"], "numbers"))]
-        return cls(name, whole_of(fields["n_inputs"], "n_inputs"), tuple(numbers))
+        name = _json.form(record, "preparation", tuple(_FORMS))
+        fields = _json.fields(record, "preparation", ("form", "n_inputs", "numbers"))
+        numbers = [
+            _number(name, item, f"number {i}") for i, item in enumerate(_json.items(fields["numbers"], "numbers"))
+        ]
+        return cls(name, _json.whole(fields["n_inputs"], "n_inputs", at_least=1), tuple(numbers))
 
 
 def preparation_of(name: str, train: np.ndarray, numbers: Sequence[int]) -> Preparation | None:
@@ -224,15 +226,15 @@ def _record(number: PreparedNumber) -> dict[str, Json]:
 
 def _number(form: str, record: object, where: str) -> PreparedNumber:
     if form == Robust.form:
-        fields = fields_of(record, where, ("input", "centre", "scale"))
-        input, scale = _place(fields["input"], where), scales_of([fields["scale"]])[0]
-        return Robust(input, number_of(fields["centre"], where), scale)
+        fields = _json.fields(record, where, ("input", "centre", "scale"))
+        input, scale = _place(fields["input"], where), _json.scales([fields["scale"]])[0]
+        return Robust(input, _json.number(fields["centre"], where), scale)
     if form == Quantile.form:
-        fields = fields_of(record, where, ("input", "knots", "scores"))
-        knots, scores = numbers_in(fields["knots"], where), numbers_in(fields["scores"], where)
+        fields = _json.fields(record, where, ("input", "knots", "scores"))
+        knots, scores = _json.numbers(fields["knots"], where), _json.numbers(fields["scores"], where)
         return Quantile(_place(fields["input"], where), knots, scores)
-    fields = fields_of(record, where, ("input", "edges"))
-    return Bins(_place(fields["input"], where), numbers_in(fields["edges"], where))
+    fields = _json.fields(record, where, ("input", "edges"))
+    return Bins(_place(fields["input"], where), _json.numbers(fields["edges"], where))
 
 
 def _place(value: object, where: str) -> int:

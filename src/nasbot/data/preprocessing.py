@@ -13,19 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from nasbot import _json
 from nasbot._typing import Json
-from nasbot.data._reading import (
-    fields_of,
-    form_of,
-    list_of,
-    number_of,
-    numbers_in,
-    scales_of,
-    shown,
-    text_of,
-    truth_of,
-    whole_of,
-)
 from nasbot.data.preparations import STANDARD, Preparation
 from nasbot.errors import CodecError, DataError
 
@@ -329,12 +318,12 @@ class Preprocessing:
         """What ``to_dict`` wrote; raises CodecError, naming the place, for anything else."""
         version = record.get("version") if isinstance(record, Mapping) else VERSION
         if version == VERSION_WITH_PREPARATION:
-            fields = fields_of(record, "preprocessing", ("version", "inputs", "target", "preparation"))
+            fields = _json.fields(record, "preprocessing", ("version", "inputs", "target", "preparation"))
             inputs, preparation = _inputs(fields["inputs"]), Preparation.from_dict(fields["preparation"])
             if inputs.shape != (preparation.n_inputs,):
                 raise CodecError(f"preparation: expected {inputs.shape} inputs, got {preparation.n_inputs}")
             return cls(inputs, _target(fields["target"]), preparation)
-        fields = fields_of(record, "preprocessing", ("version", "inputs", "target"))
+        fields = _json.fields(record, "preprocessing", ("version", "inputs", "target"))
         if version != VERSION:
             raise CodecError(f"preprocessing: expected version {VERSION}, got {str(version)[:40]!r}")
         return cls(_inputs(fields["inputs"]), _target(fields["target"]))
@@ -424,86 +413,92 @@ def _column_record(column: Column) -> dict[str, Json]:
 
 
 def _inputs(record: object) -> Table | Images:
-    form = form_of(record, "inputs", ("table", "images"))
+    form = _json.form(record, "inputs", ("table", "images"))
     if form == "table":
-        fields = fields_of(record, "inputs", ("form", "columns"))
+        fields = _json.fields(record, "inputs", ("form", "columns"))
         return Table(
-            tuple(_column(item, f"column {i}") for i, item in enumerate(list_of(fields["columns"], "columns")))
+            tuple(_column(item, f"column {i}") for i, item in enumerate(_json.items(fields["columns"], "columns")))
         )
-    fields = fields_of(record, "inputs", ("form", "shape", "channels_last", "centres", "scales"))
-    shape = tuple(whole_of(side, "shape") for side in list_of(fields["shape"], "shape"))
+    fields = _json.fields(record, "inputs", ("form", "shape", "channels_last", "centres", "scales"))
+    shape = tuple(_json.whole(side, "shape", at_least=1) for side in _json.items(fields["shape"], "shape"))
     if len(shape) != 3:
         raise CodecError(f"shape: expected 3 numbers, got {len(shape)}")
-    centres, scales = numbers_in(fields["centres"], "centres"), scales_of(fields["scales"])
+    centres, scales = _json.numbers(fields["centres"], "centres"), _json.scales(fields["scales"])
     if not len(centres) == len(scales) == shape[0]:
         raise CodecError(f"centres and scales: expected one for each of {shape[0]} channels")
-    return Images((shape[0], shape[1], shape[2]), truth_of(fields["channels_last"], "channels_last"), centres, scales)
+    return Images(
+        (shape[0], shape[1], shape[2]), _json.truth(fields["channels_last"], "channels_last"), centres, scales
+    )
 
 
 def _column(record: object, where: str) -> Column:
-    form = form_of(record, where, ("number", "category", "date", "dropped"))
+    form = _json.form(record, where, ("number", "category", "date", "dropped"))
     if form == "number":
-        fields = fields_of(record, where, ("form", "name", "fill", "centre", "scale", "marks_gaps"))
+        fields = _json.fields(record, where, ("form", "name", "fill", "centre", "scale", "marks_gaps"))
         return NumberColumn(
-            text_of(fields["name"], where),
-            number_of(fields["fill"], where),
-            number_of(fields["centre"], where),
-            scales_of([fields["scale"]])[0],
-            truth_of(fields["marks_gaps"], where),
+            _json.text(fields["name"], where),
+            _json.number(fields["fill"], where),
+            _json.number(fields["centre"], where),
+            _json.scales([fields["scale"]])[0],
+            _json.truth(fields["marks_gaps"], where),
         )
     if form == "category":
-        fields = fields_of(record, where, ("form", "name", "values", "marks_gaps"))
-        values = tuple(text_of(value, where) for value in list_of(fields["values"], where))
-        return CategoryColumn(text_of(fields["name"], where), values, truth_of(fields["marks_gaps"], where))
+        fields = _json.fields(record, where, ("form", "name", "values", "marks_gaps"))
+        values = tuple(_json.text(value, where) for value in _json.items(fields["values"], where))
+        return CategoryColumn(_json.text(fields["name"], where), values, _json.truth(fields["marks_gaps"], where))
     if form == "date":
         return _date_column(record, where)
-    fields = fields_of(record, where, ("form", "name", "reason"))
-    return DroppedColumn(text_of(fields["name"], where), text_of(fields["reason"], where))
+    fields = _json.fields(record, where, ("form", "name", "reason"))
+    return DroppedColumn(_json.text(fields["name"], where), _json.text(fields["reason"], where))
 
 
 def _date_column(record: object, where: str) -> DateColumn:
     from nasbot.data.dates import ORDERS, PARTS
 
-    fields = fields_of(record, where, ("form", "name", "order", "parts", "centres", "scales", "marks_gaps"))
-    parts = tuple(text_of(part, where) for part in list_of(fields["parts"], where))
-    centres, scales = numbers_in(fields["centres"], where), scales_of(fields["scales"])
-    order = text_of(fields["order"], where)
+    fields = _json.fields(record, where, ("form", "name", "order", "parts", "centres", "scales", "marks_gaps"))
+    parts = tuple(_json.text(part, where) for part in _json.items(fields["parts"], where))
+    centres, scales = _json.numbers(fields["centres"], where), _json.scales(fields["scales"])
+    order = _json.text(fields["order"], where)
     if order not in ORDERS or not parts or not set(parts) <= set(PARTS):
         raise CodecError(f"{where}: expected an order among {', '.join(ORDERS)} and parts among {', '.join(PARTS)}")
     if not len(parts) == len(centres) == len(scales):
         raise CodecError(f"{where}: expected a centre and a scale for each of {len(parts)} parts")
-    marks_gaps = truth_of(fields["marks_gaps"], where)
-    return DateColumn(text_of(fields["name"], where), order, parts, centres, scales, marks_gaps)
+    marks_gaps = _json.truth(fields["marks_gaps"], where)
+    return DateColumn(_json.text(fields["name"], where), order, parts, centres, scales, marks_gaps)
 
 
 def _target(record: object) -> NumberTarget | ClassTarget:
-    form = form_of(record, "target", ("number", LIMITED, "class"))
+    form = _json.form(record, "target", ("number", LIMITED, "class"))
     if form != "class":
         known, limited = ("form", "names", "centres", "scales"), form == LIMITED
-        fields = fields_of(record, "target", (*known, "limits") if limited else known)
-        names = tuple(text_of(name, "names") for name in list_of(fields["names"], "names"))
-        centres, scales = numbers_in(fields["centres"], "centres"), scales_of(fields["scales"])
+        fields = _json.fields(record, "target", (*known, "limits") if limited else known)
+        names = tuple(_json.text(name, "names") for name in _json.items(fields["names"], "names"))
+        centres, scales = _json.numbers(fields["centres"], "centres"), _json.scales(fields["scales"])
         if not names or not len(names) == len(centres) == len(scales):
             raise CodecError("target: expected as many centres and scales as names, and at least one")
-        limits = tuple(_limits(pair) for pair in list_of(fields["limits"], "limits")) if limited else ()
+        limits = tuple(_limits(pair) for pair in _json.items(fields["limits"], "limits")) if limited else ()
         if len(limits) != len(names) * limited:
             raise CodecError(f"limits: expected one pair for each of {len(names)} names, got {len(limits)}")
         return NumberTarget(names, centres, scales, limits)
-    fields = fields_of(record, "target", ("form", "name", "classes"))
-    classes = tuple(_class(value) for value in list_of(fields["classes"], "classes"))
+    fields = _json.fields(record, "target", ("form", "name", "classes"))
+    classes = tuple(_class(value) for value in _json.items(fields["classes"], "classes"))
     if len(classes) < 2 or len({_class_key(value) for value in classes}) != len(classes):
         raise CodecError("target: expected at least 2 classes, all different")
-    return ClassTarget(text_of(fields["name"], "target"), classes)
+    return ClassTarget(_json.text(fields["name"], "target"), classes)
 
 
 def _limits(value: object) -> tuple[float, float]:
-    pair = numbers_in(value, "limits")
+    pair = _json.numbers(value, "limits")
     if len(pair) != 2 or not pair[0] < pair[1]:
-        raise CodecError(f"limits: expected pairs of ascending numbers, got {shown(value)}")
+        raise CodecError(f"limits: expected pairs of ascending numbers, got {_shown(value)}")
     return pair[0], pair[1]
 
 
 def _class(value: object) -> Class:
     if isinstance(value, str | bool | int):
         return value
-    return number_of(value, "classes")
+    return _json.number(value, "classes")
+
+
+def _shown(value: object) -> str:
+    return repr(value)[:60]

@@ -18,10 +18,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from nasbot import _json
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, Vocabulary
 from nasbot.architecture.resources import resources
-from nasbot.data._reading import fields_of, list_of, number_of
 from nasbot.data.preparations import Preparation
 from nasbot.data.preprocessing import Class, NumberTarget, Preprocessing
 from nasbot.errors import CodecError, FileError, NasbotError, OptionError, StorageError
@@ -191,12 +191,12 @@ def _model(record: object, state: Mapping[str, Tensor], vocabulary: Vocabulary |
     if record["format"] == ONE:
         network = _built(record, n_outputs, n_weights, vocabulary)
     else:
-        members = list_of(record["members"], "members")
+        members = _json.items(record["members"], "members")
         if not 1 <= len(members) <= MAX_MEMBERS:
             raise StorageError(f"members: expected 1 to {MAX_MEMBERS}, got {len(members)}")
         names = ("architecture", "input_shape", "weight", "preparation")
-        read = [fields_of(member, f"member {i}", names) for i, member in enumerate(members)]
-        weights = [number_of(member["weight"], "weight") for member in read]
+        read = [_json.fields(member, f"member {i}", names) for i, member in enumerate(members)]
+        weights = [_json.number(member["weight"], "weight") for member in read]
         steps = [None if m["preparation"] is None else Preparation.from_dict(m["preparation"]) for m in read]
         network = _ensemble([_built(m, n_outputs, n_weights, vocabulary) for m in read], weights, steps, preprocessing)
     if preprocessing is not None and preprocessing.input_shape != network.input_shape:

@@ -17,7 +17,7 @@ from nasbot.errors import NasbotError
 from nasbot.page.payload import about_record, as_json, strip_record
 from nasbot.page.records import trial_record
 from nasbot.plots.snapshot import Snapshot
-from nasbot.storage import SqliteStorage
+from nasbot.storage import Storage, open_storage
 from nasbot.study.status import StudyStatus, status_of
 from nasbot.trial import History, Trial
 
@@ -56,7 +56,7 @@ class WatchedStudy:
         self.path, self.name = path, name
         self.pace = MIN_PACE
         self.seen = Seen(secrets.token_hex(8), 0, Snapshot(History(), name=name))
-        self._storage: SqliteStorage | None = None
+        self._storage: Storage | None = None
         self._signature: tuple[object, ...] = ()
         self._read_at = self._opened_at = -MAX_PACE
         self._is_settled = False
@@ -85,7 +85,7 @@ class WatchedStudy:
         signature = self._signature_now()
         if self._storage is None or signature[0] != (self._signature or signature)[0]:  # another file of this name
             self.close()
-            self._storage = SqliteStorage(self.path, read_only=True)
+            self._storage = open_storage(self.path, read_only=True)
             self._opened_at = time.monotonic()
         status = status_of(self._storage)
         if status.run is None and time.monotonic() - self._opened_at > REOPEN_SECONDS:
