@@ -49,6 +49,9 @@ ROUGH_SIZE = 150
 SMOOTH = 1.5
 
 
+LOCAL_ABOVE = 800
+
+
 class Inference(StrEnum):
     """How hyper-parameters are found."""
 
@@ -67,7 +70,9 @@ class BeliefOptions:
     n_samples: int = 10
     sample_up_to: int = 300  # evaluations; beyond, the mode alone
     n_restarts: int = 2  # of L-BFGS, when the mode is the result
-    local_above: int = 800  # evaluations; beyond, hyper-parameters from 500 and predictions from the nearest ones
+    local_above: int = (
+        LOCAL_ABOVE  # evaluations; beyond, hyper-parameters from 500 and predictions from the nearest ones
+    )
     prior: Prior = field(default_factory=Prior)
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from nasbot._typing import Json
 from nasbot.acquisition.choices import Acquisition, description
+from nasbot.gp.belief import LOCAL_ABOVE
 from nasbot.otmann import Otmann
 from nasbot.otmann.presets import PRESETS
 
@@ -27,6 +28,9 @@ def described(searcher: PoolSearcher) -> dict[str, Json]:
     for name, default in (("prior", {}), ("cost_weight", 0.0)):
         if options.get(name) == default:  # as if there were no such option: studies from before it go on
             del options[name]
+    belief = options.get("belief")
+    if isinstance(belief, dict) and belief.get("local_above") == LOCAL_ABOVE:
+        del belief["local_above"]
     options["pool"] = [candidate.fingerprint for candidate in searcher.initial_pool()]
     return {"type": type(searcher).__name__, **options}
 
