@@ -22,11 +22,12 @@ SHRINKING = (1.0, 0.5, 0.25, 0.125, 0.0625)
 # Label, widths, preparation of the inputs.
 PLAIN_MLPS: Sequence[tuple[str, tuple[int, ...], str]] = (
     ("relu", (256, 256, 256), "standard"),
-    ("relu", (256, 256, 256, 256), "quantile"),
-    ("leaky-relu", (256, 256, 256), "robust"),
-    ("relu", (256, 256, 256), "ple"),
+    ("relu", (192, 192, 192, 192), "quantile"),
     ("elu", (128, 128, 128, 128, 128), "standard"),
-    ("relu", (256, 256, 256, 256), "robust"),
+    ("leaky-relu", (256, 256, 256), "robust"),
+    ("elu", (128, 128, 128, 128, 128), "quantile"),
+    ("relu", (192, 192, 192, 192), "robust"),
+    ("relu", (192, 192, 192), "ple"),
 )
 # Units of the convolutions before each of two pools and after the last.
 PLAIN_CNNS: Sequence[tuple[str, tuple[int, ...]]] = (

@@ -7,7 +7,6 @@ on teaching for thousands. The clock decides only how many steps fit; it is aske
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,7 +17,9 @@ if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
     from nasbot.training.recipes import Recipe
 
-WARM_UP_STEPS, TIMED_STEPS, TIMINGS = 20, 40, 3
+WARM_UP_STEPS, TIMINGS = 20, 3
+LENGTHS = (10, 70)  # steps of trainings that are timed
+TIMED_STEPS = sum(LENGTHS)
 FACTOR = 3  # between the lengths that are tried
 CLEARLY = 0.02  # by how much a longer training must be better to make a still longer one likely to be
 LONGEST_BEYOND = 0.5  # powers of FACTOR by which the best length may lie beyond the longest that was tried
@@ -43,11 +44,13 @@ def calibrated(
     most_steps: int,
     least_steps: int,
     tries_full: bool,
+    crowding: float = 1.0,
     seed: int,
 ) -> Calibration:
     """The length of a full training of about ``seconds``, or of less where the data have no use for it.
 
-    A ninth and a third of that length are tried; with ``tries_full`` the whole too, beside them.
+    A ninth and a third of that length are tried; with ``tries_full`` the whole too, beside them. ``crowding`` is how
+    much longer a step takes when all workers are at it.
     """
     from nasbot.training.loop import train
     from nasbot.training.objective import computing_threads
@@ -55,13 +58,20 @@ def calibrated(
     def loss_after(n_steps: int) -> float:
         return train(arch, data, recipe.changed(n_steps=n_steps), seed=seed).loss
 
+    def seconds_of(n_steps: int) -> float:
+        started = time.perf_counter()
+        train(arch, data, recipe.changed(n_steps=n_steps, check_every=n_steps), seed=seed)
+        return time.perf_counter() - started
+
     begun = time.monotonic()
     with computing_threads(1):  # as a worker has
-        per_step = _seconds(lambda: loss_after(WARM_UP_STEPS)) / WARM_UP_STEPS
+        per_step = seconds_of(WARM_UP_STEPS) / WARM_UP_STEPS
         if per_step * TIMED_STEPS * TIMINGS < seconds:  # else there is no time for timings, either
-            # The quickest of a few: what else the machine was doing meanwhile must not shorten a whole search.
-            per_step = min(_seconds(lambda: loss_after(TIMED_STEPS)) for _ in range(TIMINGS)) / TIMED_STEPS
-        longest = min(max(seconds / per_step, least_steps), most_steps)
+            # The quickest of a few: what else the machine was doing meanwhile must not shorten a whole search. What a
+            # training costs whatever its length (building, the validation at its end) is in both and drops out.
+            short, long = (min(seconds_of(n) for _ in range(TIMINGS)) for n in LENGTHS)
+            per_step = max(long - short, 0.1 * long) / (LENGTHS[1] - LENGTHS[0])
+        longest = min(max(seconds / (crowding * per_step), least_steps), most_steps)
         lengths = [round(longest / FACTOR**i) for i in ((2, 1, 0) if tries_full else (2, 1))]
         if lengths[0] < least_steps:  # there is no room to choose in
             return Calibration(_round(longest), per_step, (), time.monotonic() - begun)
@@ -83,12 +93,6 @@ def _best_length(lengths: list[int], losses: list[float]) -> float:
         return float(lengths[2] if third < first else lengths[0])
     place = -(second - first - bend) / (2 * bend)
     return float(lengths[0] * FACTOR ** min(max(place, 0.0), 2.0 + LONGEST_BEYOND))
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    begun = time.perf_counter()
-    work()
-    return time.perf_counter() - begun
 
 
 def _round(n: float) -> int:

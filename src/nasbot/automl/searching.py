@@ -53,7 +53,9 @@ AUTOMATIC = "…"  # a name made from the data
 FAILURES_IN_A_ROW = 3
 SEARCHERS = ("nasbot", "random", "evolution", "treebo")
 POOLS = ("default", "paper")
-COST_WEIGHT = 0.5  # of the logarithm of a network's FLOPs against log expected improvement
+CROWDING = 1.4  # how much longer a step takes while two workers train: cores share caches and more
+SAFETY = 1.1  # by which a final must be expected to end before the budget does
+COST_WEIGHT = 0.2  # of the logarithm of a network's FLOPs against log expected improvement
 SHORTEST = 0.1  # seconds of a training that the end of the budget cuts short
 LEAST_SHARE = 0.3  # of a time budget, for searching, however long reading and preparing the data took
 
@@ -240,6 +242,7 @@ def _drive(
     name = None if metric is None else metric.name
     objective = TrainingObjective(files / DATA, recipe, weights=weights, seconds=plan.seconds_per_trial, metric=name)
 
+    in_finals = False
     driven = study.elapsed()  # with what the study's clock forgets: trials that were cut short
 
     def tell(trial: Trial) -> None:
@@ -247,6 +250,8 @@ def _drive(
         driven = max(driven, study.elapsed())
         if trial.state is TrialState.COMPLETED:
             keep_best(weights, study.history)
+        if in_finals and trial.state.is_final:  # a worker is free: the next one that still fits
+            study.enqueue(_finals(study, plan, end, 1), searcher=FINAL)
         if on_change is not None:
             on_change(trial)
 
@@ -269,7 +274,8 @@ def _drive(
         if end.seconds is not None:
             end = Budget(end.trials, study.elapsed() + max(1e-3, end.seconds - driven))
         if not study.was_stopped:
-            study.enqueue(finals_of(study.history, _n_finals(study, plan, end)), searcher=FINAL)
+            in_finals = True
+            study.enqueue(_finals(study, plan, end, plan.workers), searcher=FINAL)
             run(end, until=end.seconds, proposes=False)
             study.drop_waiting(FINAL)
     finally:
@@ -289,18 +295,16 @@ class _InTime:
         return replace(self.objective, seconds=longest)(arch, trial=trial)
 
 
-def _n_finals(study: Study, plan: Plan, end: Budget) -> int:
-    """How many trainings fit into what is left; for a budget in trials, what was set apart."""
+def _finals(study: Study, plan: Plan, end: Budget, n: int) -> list[Candidate]:
+    """The next ``n`` finals; of a budget in time only such as can be trained in what is left of it."""
     history = study.history
-    if any(trial.origin.searcher == FINAL for trial in history.pending):
-        return 0  # they wait already: the run before this one was interrupted
+    waiting = sum(trial.origin.searcher == FINAL for trial in history.pending if trial.started is None)
+    n -= waiting  # those of a run before this one that was interrupted
     if end.seconds is None:
         known = sum(trial.state is not TrialState.CANCELLED for trial in history)  # what waits comes first
-        return max(0, (plan.budget.trials or 0) - known)
-    took = [trial.seconds for trial in history.ranked[: 2 * plan.workers] if trial.seconds]
-    if not took:
-        return 0
-    return math.ceil((end.seconds - study.elapsed()) * plan.workers / (sum(took) / len(took)))
+        n = min(n, (plan.budget.trials or 0) - known)
+    left = math.inf if end.seconds is None else end.seconds - study.elapsed()
+    return finals_of(history, max(0, n), longest=left / SAFETY)
 
 
 def _study(
@@ -440,6 +444,7 @@ def _length(
         most_steps=longest,
         least_steps=min(LEAST_STEPS, longest),
         tries_full=(budget.seconds or 0.0) >= SECONDS_FOR_CARE,
+        crowding=CROWDING if workers > 1 else 1.0,
         seed=seed,
     )
     return found.n_steps
