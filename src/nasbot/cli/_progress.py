@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from nasbot.cli._outcome import one_line
-from nasbot.trial import POOL, Failed, Scored, Trial, TrialState
+from nasbot.trial import FINAL, POOL, Failed, Scored, Trial, TrialState
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -82,6 +82,8 @@ def described(trial: Trial) -> str:
     if origin.changes:
         parent = f"from {origin.parents[0]}: " if origin.parents else ""
         return one_line(parent + "; ".join(origin.changes))
+    if origin.searcher == FINAL:
+        return f"final: trial {origin.of_trial} with another seed"
     return "initial pool" if origin.searcher == POOL else "new"
 
 
