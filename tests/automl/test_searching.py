@@ -317,3 +317,9 @@ def test_images_search_cnns():
     study = nasbot.search(images, labels, budget=1, name=None, **QUICK)
     assert study.best.arch.kind == "cnn"
     assert study.best.predict(images[:3]).tolist() != []
+
+
+def test_a_search_on_data_shortens_trainings_by_steps():
+    X, y = load_diabetes(return_X_y=True)
+    with pytest.raises(OptionError, match="expected of='steps'"):
+        nasbot.search(X, y, budget=2, name=None, fidelity=nasbot.Fidelity(of="rows"))

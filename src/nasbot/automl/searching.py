@@ -150,6 +150,8 @@ def search(
     n_workers = 1 if executor == "here" else n_workers
     checked_seed(seed)
     _check_numbers(seconds_per_trial, max_failures)
+    if fidelity is not None and fidelity.of != "steps":
+        raise OptionError("fidelity: a search on data shortens trainings by their steps; expected of='steps'")
     if isinstance(executor, str):
         check_place(executor, memory_per_trial=memory_per_trial, address=address, cpus_per_trial=cpus_per_trial)
     path = None if name is None else study_path(default_name(data, seed) if name == AUTOMATIC else name)
