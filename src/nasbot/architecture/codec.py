@@ -12,6 +12,7 @@ import json
 import math
 import re
 from collections.abc import Hashable, Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from reprlib import Repr
 from typing import Any, NoReturn, TypeVar
@@ -28,6 +29,7 @@ MAX_BYTES = 1_000_000  # the largest network readable here, indented generously,
 MAX_VALUES = 40_000  # MAX_LAYERS and MAX_EDGES make 34,000; the rest is room for annotations
 MAX_DEPTH = 16
 MAX_DIGITS = 20
+N_SHARED = 1 << 16  # different layers, and edges, that networks read share
 LAYER_KEYS = ("label", "units", "stride")
 
 # The possessive quantifiers (*+) and the optional last quote make every match final: an unterminated string is eaten
@@ -219,11 +221,22 @@ def _layer(entry: object, u: int) -> Layer:
     if not 0 < len(label) <= MAX_NAME_LENGTH or not label.isprintable():
         # What no vocabulary can know is refused here, so that no message below quotes megabytes or line breaks.
         raise CodecError(f"layer {u}: label must be 1 to {MAX_NAME_LENGTH} printable characters, got {_shown(label)}")
-    return Layer(
+    return _shared_layer(
         str(label),
         _whole(entry.get("units"), f"layer {u} ({label}): units", MAX_UNITS),
         _whole(entry.get("stride"), f"layer {u} ({label}): stride", MAX_UNITS),
     )
+
+
+@lru_cache(maxsize=N_SHARED)
+def _shared_layer(label: str, units: int | None, stride: int | None) -> Layer:
+    """One object for equal layers: a study of 100,000 networks has millions of them, and few different ones."""
+    return Layer(label, units, stride)
+
+
+@lru_cache(maxsize=N_SHARED)
+def _shared_edge(u: int, v: int) -> Edge:
+    return u, v
 
 
 def _edge(pair: object, i: int) -> Edge:
@@ -232,7 +245,7 @@ def _edge(pair: object, i: int) -> Edge:
     u, v = (_whole(end, f"edge number {i}", MAX_LAYERS) for end in pair)
     if u is None or v is None:
         raise CodecError(f"edge number {i} must be a pair of layer indices, got {_shown(pair)}")
-    return u, v
+    return _shared_edge(u, v)
 
 
 def _whole(value: object, name: str, most: int) -> int | None:

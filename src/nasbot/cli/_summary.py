@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nasbot.page.records import best_record, counts_record, driven_seconds
-from nasbot.storage import open_storage
+from nasbot.storage import Tally, open_storage
 from nasbot.storage.paths import SUFFIX, studies_folder, study_path
 from nasbot.study.status import StudyStatus, status_of
-from nasbot.trial import History, TrialState
 
 
 @dataclass(frozen=True)
@@ -20,7 +18,7 @@ class Summary:
     name: str
     path: Path
     status: StudyStatus
-    history: History
+    tally: Tally
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, the keys that ``list`` and ``status`` document."""
@@ -28,22 +26,15 @@ class Summary:
             "study": self.name,
             "file": str(self.path),
             **self.status.to_dict(),
-            **counts_record(self.history),
-            "best": best_record(self.history),
-            "seconds": driven_seconds(self.history),
+            **self.tally.to_dict(),
+            "seconds": self.tally.seconds,
         }
-
-    @property
-    def counts(self) -> str:
-        """``12 completed, 1 failed``."""
-        n = {state: sum(trial.state is state for trial in self.history) for state in TrialState}
-        return ", ".join(f"{count} {state}" for state, count in n.items() if count) or "no trials"
 
     @property
     def best(self) -> str:
         """The best value and its trial."""
-        best = self.history.best
-        return "none yet" if best is None else f"{best.value:.6g} (trial {best.number})"
+        best = self.tally.best
+        return "none yet" if best is None else f"{best.value:.6g} (trial {best.trial})"
 
 
 class Watched:
@@ -51,18 +42,17 @@ class Watched:
 
     def __init__(self, study: str) -> None:
         self.path = study_path(study)
-        self._storage = open_storage(self.path, read_only=True)
+        self.storage = open_storage(self.path, read_only=True)
 
     def summary(self) -> Summary:
         """The study as it is now."""
-        status, history = status_of(self._storage), self._storage.history()
-        return Summary(name_of(self.path), self.path, status, history)
+        return Summary(name_of(self.path), self.path, status_of(self.storage), self.storage.tally())
 
     def __enter__(self) -> Watched:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._storage.close()
+        self.storage.close()
 
 
 def name_of(path: Path) -> str:

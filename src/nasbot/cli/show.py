@@ -13,7 +13,7 @@ from nasbot.cli._output import print_json, print_table, short_fingerprint
 from nasbot.errors import OptionError, StudyError
 
 if TYPE_CHECKING:
-    from nasbot.cli._summary import Summary
+    from nasbot.cli._summary import Summary, Watched
     from nasbot.trial import Trial
 
 
@@ -36,21 +36,25 @@ def show(
 
     with Watched(study) as watched:
         summary = watched.summary()
-    if trial is not None:
-        _show_trial(summary, trial, as_json=as_json)
-    elif as_json:
-        from nasbot.page.records import trial_record
+        if trial is not None:
+            _show_trial(summary, _one(watched, summary, trial), as_json=as_json)
+        elif as_json:
+            from nasbot.page.records import trial_record
 
-        trials = [trial_record(one) for one in summary.history]
-        print_json(summary.to_dict() | {"list": trials})
-    else:
-        _print_trials(summary, list(summary.history) if everything else _chosen(summary, top))
+            trials = [trial_record(one) for one in watched.storage.history()]
+            print_json(summary.to_dict() | {"list": trials})
+        elif everything:
+            _print_trials(summary, watched.storage.history())
+        else:  # the best, then what runs
+            tally = summary.tally
+            _print_trials(summary, watched.storage.some([*map(int, tally.ranked[:top]), *tally.running]))
 
 
-def _chosen(summary: Summary, top: int) -> list[Trial]:
-    """The best, then what runs."""
-    best = list(summary.history.ranked[:top])
-    return best + [trial for trial in summary.history.pending if trial.started is not None]
+def _one(watched: Watched, summary: Summary, number: int) -> Trial:
+    n = summary.tally.n_trials
+    if not 0 <= number < n:
+        raise StudyError(f"there is no trial {number}; the study has {n}, numbered from 0")
+    return watched.storage.some([number])[0]
 
 
 def _print_trials(summary: Summary, trials: Sequence[Trial]) -> None:
@@ -72,7 +76,7 @@ def _print_trials(summary: Summary, trials: Sequence[Trial]) -> None:
             )
         )
     headings = ("trial", "state", "value", "took", "layers", "mass", "from", "fingerprint")
-    print_table(headings, rows, title=f"{one_line(summary.name)}: {summary.status.state}, {summary.counts}")
+    print_table(headings, rows, title=f"{one_line(summary.name)}: {summary.status.state}, {summary.tally}")
 
 
 def _state(trial: Trial) -> str:
@@ -81,17 +85,14 @@ def _state(trial: Trial) -> str:
     return f"failed ({trial.outcome.cause})" if isinstance(trial.outcome, Failed) else str(trial.state)
 
 
-def _show_trial(summary: Summary, number: int, *, as_json: bool) -> None:
+def _show_trial(summary: Summary, trial: Trial, *, as_json: bool) -> None:
     from nasbot.page.records import whole_trial_record
 
-    if not 0 <= number < len(summary.history):
-        raise StudyError(f"there is no trial {number}; the study has {len(summary.history)}, numbered from 0")
-    trial = summary.history[number]
     record: dict[str, Any] = whole_trial_record(trial)
     if as_json:
         print_json(record)
         return
-    print(f"{one_line(summary.name)}, trial {number}: {_state(trial)}")
+    print(f"{one_line(summary.name)}, trial {trial.number}: {_state(trial)}")
     for name, text in _trial_rows(trial, record).items():
         if text:
             print(f"  {name:<12} {one_line(text)}")

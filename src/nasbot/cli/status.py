@@ -58,13 +58,12 @@ def _show(summary: Summary, *, as_json: bool, clear: bool) -> None:
 
 def _lines(summary: Summary) -> list[str]:
     from nasbot.cli._summary import in_short
-    from nasbot.page.records import driven_seconds
 
     state, run = summary.status, summary.status.run
     rows = {
-        "trials": f"{len(summary.history)}: {summary.counts}",
+        "trials": f"{summary.tally.n_trials}: {summary.tally}",
         "best": summary.best,
-        "budget": str(state.budget or "") + f" ({in_short(driven_seconds(summary.history))} driven so far)",
+        "budget": str(state.budget or "") + f" ({in_short(summary.tally.seconds)} driven so far)",
         "driver": state.driver if state.is_driven else None,
         "workers": str(state.workers) if state.is_driven and state.workers else None,
         "seen": _seen(summary),

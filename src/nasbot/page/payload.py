@@ -18,9 +18,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from nasbot._typing import Json
-from nasbot.page.records import best_record, counts_record, driven_seconds, number_of, thinned
+from nasbot.page.records import thinned
 from nasbot.plots import series
 from nasbot.plots.snapshot import Snapshot
+from nasbot.storage import Tally
 from nasbot.study.status import StudyState, StudyStatus
 from nasbot.trial import History, Trial, TrialState
 
@@ -56,28 +57,28 @@ def about_record(snapshot: Snapshot, status: StudyStatus | None, file: str) -> d
 def strip_record(snapshot: Snapshot, status: StudyStatus | None) -> dict[str, Json]:
     """The strip on top of every page."""
     history = snapshot.history
-    elapsed = driven_seconds(history)
+    tally = Tally.of_history(history)
+    elapsed = tally.seconds
     is_driven = status is not None and status.is_driven
     if status is not None and status.state is StudyState.RUNNING and status.run is not None:
-        elapsed = max(elapsed, _driven_before(history, status) + status.at - status.run.begun)
+        elapsed = max(elapsed, _driven_before(tally, status) + status.at - status.run.begun)
     return {
         "state": str(status.state) if status is not None else str(StudyState.IDLE),
         "elapsed": elapsed,
         "budget": str(status.budget) if status is not None and status.budget is not None else None,
         "left": _left(history, status, elapsed) if is_driven else None,
-        **counts_record(history),
-        "best": best_record(history),
+        **tally.to_dict(),
         "workers": status.workers if status is not None and is_driven else 0,
         "sign_age": status.silence if status is not None else None,
         "ending": status.run.ending if status is not None and status.run is not None else None,
     }
 
 
-def _driven_before(history: History, status: StudyStatus) -> float:
+def _driven_before(tally: Tally, status: StudyStatus) -> float:
     """The study's clock when its present run began: where the trials begun in this run leave it, roughly."""
     if status.run is None or status.n_runs <= 1:
         return 0.0
-    return max(0.0, driven_seconds(history) - (status.at - status.run.begun))
+    return max(0.0, tally.seconds - (status.at - status.run.begun))
 
 
 def _left(history: History, status: StudyStatus | None, elapsed: float) -> float | None:
@@ -233,7 +234,7 @@ def compare_record(studies: Sequence[tuple[Snapshot, Mapping[str, Json]]]) -> di
                 "searcher": snapshot.searcher,
                 "seed": snapshot.settings.get("seed"),
                 "trials": len(snapshot.history),
-                "best": number_of(_table(best_record(snapshot.history)).get("value")),
+                "best": None if (best := snapshot.history.best) is None else best.value,
                 **more,
             }
             for snapshot, more in studies

@@ -5,11 +5,10 @@ Values are in the objective's own sense here. Everything is data: the page puts 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from nasbot._typing import Json
-from nasbot.trial import Cancelled, Failed, FailureCause, Forecast, History, Point, Scored, Trial, TrialState
+from nasbot.trial import Cancelled, Failed, Forecast, Point, Scored, Trial
 
 MAX_LINE = 200  # characters of a message in a table
 MAX_MESSAGE = 20_000  # the end of a longer one is what says why
@@ -74,28 +73,6 @@ def whole_trial_record(trial: Trial) -> dict[str, Json]:
             "edges": [[u, v] for u, v in sorted(arch.edges)],
         },
     }
-
-
-def counts_record(history: History) -> dict[str, Json]:
-    """How many trials are in each state, and how many failed by each cause."""
-    states = Counter(trial.state for trial in history)
-    causes = Counter(trial.outcome.cause for trial in history if isinstance(trial.outcome, Failed))
-    return {
-        "trials": len(history),
-        "states": {str(state): states[state] for state in TrialState if states[state]},
-        "causes": {str(cause): causes[cause] for cause in FailureCause if causes[cause]},
-    }
-
-
-def best_record(history: History) -> dict[str, Json] | None:
-    """The best trial so far: which, its value, and when it was recorded."""
-    best = history.best
-    return None if best is None else {"trial": best.number, "value": best.value, "at": best.finished}
-
-
-def driven_seconds(history: History) -> float:
-    """How far the study's own clock has come, as far as trials say."""
-    return max((t for trial in history for t in (trial.started, trial.finished) if t is not None), default=0.0)
 
 
 def thinned(curve: Sequence[Point]) -> Sequence[Point]:

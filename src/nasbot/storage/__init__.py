@@ -6,6 +6,7 @@ from nasbot.storage.memory import MemoryStorage
 from nasbot.storage.opening import is_begun, open_storage
 from nasbot.storage.records import Answer, Presence, Request, RequestKind, Run, RunState
 from nasbot.storage.sqlite import SqliteStorage, post_request
+from nasbot.storage.tally import Tally
 
 __all__ = [
     "Answer",
@@ -19,6 +20,7 @@ __all__ = [
     "RunState",
     "SqliteStorage",
     "Storage",
+    "Tally",
     "examine",
     "is_begun",
     "open_storage",

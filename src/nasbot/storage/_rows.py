@@ -14,6 +14,7 @@ from nasbot.architecture import Architecture, Vocabulary
 from nasbot.candidate import Candidate, Params
 from nasbot.errors import CodecError, NasbotError, OptionError, StorageError
 from nasbot.storage.records import Request, Run
+from nasbot.storage.tally import Line
 from nasbot.trial import (
     Cancelled,
     Direction,
@@ -34,6 +35,7 @@ SHARED_COLUMNS = (
 )
 OLD_COLUMNS = f"{SHARED_COLUMNS}, crc"  # of versions 1 and 2, in which all values were to be maximised
 COLUMNS = f"{SHARED_COLUMNS}, params, fidelity, promoted_from, origin, forecast, crc"
+_NAMES = COLUMNS.split(", ")
 Row = tuple[Any, ...]
 
 
@@ -103,6 +105,15 @@ def trial_of(
     if trial.state != state:
         raise StorageError(f"{where}: recorded as {state}, but its record is that of a trial that is {trial.state}")
     return trial
+
+
+def line_of(number: int, row: Row) -> Line:
+    """The numbers of the row of trial ``number``, its checksum checked, its network not looked at."""
+    if row[0] != number:
+        raise StorageError(f"trials are missing: expected {number}, got {row[0]}")
+    _check_crc(f"trial {number}", row)
+    cells = dict(zip(_NAMES, row, strict=True))
+    return Line(*(cells[name] for name in Line._fields))
 
 
 def _outcome(where: str, state: str, value: Any, cause: Any, message: Any, details: Any) -> Outcome | None:

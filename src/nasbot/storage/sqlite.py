@@ -38,6 +38,7 @@ from nasbot.storage._rows import (
     crc,
     decoded,
     encoded,
+    line_of,
     point_rows,
     request_of,
     request_row,
@@ -48,6 +49,7 @@ from nasbot.storage._rows import (
 )
 from nasbot.storage.memory import following, study_direction, with_run
 from nasbot.storage.records import Answer, Presence, Request, RequestKind, Run, RunState
+from nasbot.storage.tally import Tally
 from nasbot.trial import Direction, History, Trial
 
 LOG = logging.getLogger("nasbot")
@@ -147,6 +149,27 @@ class SqliteStorage:
         with self._explained():
             return self._read_history()
 
+    def tally(self) -> Tally:
+        """The study in numbers; of a file, without rebuilding its networks."""
+        db = self._open_db()
+        if self._history is not None or self._version < _schema.WITH_CANDIDATES:
+            return Tally.of_history(self.history())
+        with self._explained():
+            db.execute("BEGIN")
+            try:
+                rows = db.execute(f"SELECT {COLUMNS} FROM trials ORDER BY number")
+                return Tally.of((line_of(number, row) for number, row in enumerate(rows)), self._direction())
+            finally:
+                db.execute("COMMIT")
+
+    def some(self, numbers: Sequence[int]) -> list[Trial]:
+        """The trials with these numbers, in this order; of a file, no others are rebuilt."""
+        if self._history is not None or self._version < _schema.WITH_CANDIDATES:
+            history = self.history()
+            return [history[number] for number in numbers]
+        with self._explained():
+            return [self._one(number) for number in numbers]
+
     def save(self, *trials: Trial, answers: Sequence[Answer] = ()) -> None:
         """Record these trials and answers, all or none; on disk when this returns."""
         self._check_begun()
@@ -242,6 +265,14 @@ class SqliteStorage:
             self._read, self._read_at = history, written
             self._known = {number: self._known[number] for number in (t.number for t in history.pending)}
         return history
+
+    def _one(self, number: int) -> Trial:
+        db = self._open_db()
+        row = db.execute(f"SELECT {COLUMNS} FROM trials WHERE number = ?", (number,)).fetchone()
+        if row is None:
+            raise StorageError(f"trial {number} is missing")
+        sql = "SELECT trial, position, step, value, crc FROM points WHERE trial = ? ORDER BY position"
+        return trial_of(row, db.execute(sql, (number,)).fetchall(), self._vocabulary, self._direction())
 
     def _direction(self) -> Direction:
         """Of the study; settings never change, so they are looked up once."""
