@@ -133,7 +133,7 @@ def our_loop(arch: Architecture) -> Turn:
     if arch.kind == "cnn":
         network.to(memory_format=torch.channels_last)
     size = BATCH[_size(arch)]
-    take_step = stepper(network, FAST.settings(network.input_shape), size)
+    take_step = stepper(network, FAST.settings(network.input_shape), size, rng=np.random.default_rng(0))
     batches = batches_of((X, y), size, rng=np.random.default_rng(0))
 
     def turn(n_steps: int) -> None:

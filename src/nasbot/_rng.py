@@ -25,6 +25,7 @@ class Role(IntEnum):
     SPLIT = 4  # which rows are for training, validation and test
     WEIGHTS = 5  # what a network's weights begin as
     BATCHES = 6  # the order in which training shows the samples
+    AUGMENTATION = 7  # how training changes and mixes them
 
 
 def stream(seed: int, trial: int, role: Role) -> np.random.Generator:

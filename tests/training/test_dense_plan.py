@@ -9,7 +9,8 @@ from nasbot.architecture.blocks import chain
 from nasbot.testing.networks import random_architecture
 from nasbot.training._dense_plan import DensePlan
 from nasbot.training.activations import ACTIVATIONS
-from nasbot.training.loop import autograd_stepper, loss_of, planned_stepper
+from nasbot.training.loop import _dropping as dropping
+from nasbot.training.loop import autograd_stepper, loss_of, planned_stepper, training_loss
 from nasbot.training.module import build
 from nasbot.training.recipes import FAST, PAPER
 from tests.training.test_module import IMAGES, own
@@ -35,6 +36,10 @@ def batch(kind, seed=0, dtype=np.float64):
 
 def network_of(arch, dtype=torch.float64):
     return build(arch, input_shape=(FEATURES,), n_outputs=N_OUTPUTS, seed=4).to(dtype)
+
+
+def plain_stepper(network, settings):
+    return autograd_stepper(network, settings, rng=np.random.default_rng(0))
 
 
 def check_gradients(arch, settings):
@@ -93,7 +98,7 @@ def test_an_input_that_feeds_the_decision_layers_directly():
 def test_thirty_steps_lead_to_the_same_weights(recipe, kind):
     for arch in random_mlps(kind, 3):
         ours, twin = network_of(arch), network_of(arch)
-        steps = planned_stepper(ours, recipe.vectors, BATCH), autograd_stepper(twin, recipe.vectors)
+        steps = planned_stepper(ours, recipe.vectors, BATCH), plain_stepper(twin, recipe.vectors)
         for i in range(30):
             x, y = batch(kind, seed=i)
             losses = [take_step(x, y, 1e-3) for take_step in steps]
@@ -109,3 +114,37 @@ def test_who_is_served():
     assert not DensePlan.serves(own(Label(name="d", **relu, dropout=0.1), 4))
     assert not DensePlan.serves(own(Label(name="d", **relu, batch_norm=True), 4))
     assert not DensePlan.serves(own(Label(name="d", **relu, kernel_size=3, **IMAGES), 4, input_shape=(1, 4, 4)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dropout_and_smoothing_lead_to_the_same_weights(kind):
+    """The plan draws what is left out from torch's state in the order of the layers, as autograd's hooks do."""
+    settings = FAST.changed(dropout=0.3, label_smoothing=0.1).vectors
+    for arch in [*random_mlps(kind, 6), chain(f"{kind}+", [Layer(name, 9) for name in ACTIVATIONS if name])]:
+        ours, twin = network_of(arch), network_of(arch)
+        steps = planned_stepper(ours, settings, BATCH), plain_stepper(twin, settings)
+        for i in range(20):
+            x, y = batch(kind, seed=i)
+            losses = []
+            for take_step in steps:
+                torch.manual_seed(i)
+                with dropping(twin, settings.dropout):
+                    losses.append(take_step(x, y, 1e-3))
+            assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+        for p, q in zip(ours.parameters(), twin.parameters(), strict=True):
+            torch.testing.assert_close(p, q, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("smoothing", [0.05, 0.9])
+def test_gradients_of_smoothed_classes(smoothing):
+    settings = FAST.changed(label_smoothing=smoothing).vectors
+    for arch in random_mlps("mlp-class", 15):
+        ours, twin = network_of(arch), network_of(arch)
+        x, y = batch(arch.kind)
+        with torch.no_grad():
+            loss = DensePlan(ours, settings, BATCH).step(x, y)
+        wanted = training_loss(twin(x), y, settings, classifies=True)
+        wanted.backward()
+        assert loss == pytest.approx(float(wanted.detach()), abs=1e-12)
+        for p, q in zip(ours.parameters(), twin.parameters(), strict=True):
+            torch.testing.assert_close(p.grad, q.grad, rtol=1e-8, atol=1e-10)

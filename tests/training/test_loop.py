@@ -344,3 +344,33 @@ def test_a_share_of_the_steps_is_a_whole_training_of_its_own(numbers):
     assert short.loss == same.loss
     with pytest.raises(OptionError, match="steps_share: expected a number > 0, got 0"):
         train(MLP, numbers, SHORT, steps_share=0)
+
+
+PARAMS = {
+    "learning_rate": 3e-3,
+    "weight_decay": 0.3,
+    "dropout": 0.2,
+    "batch_size": 16,
+    "schedule": "constant",
+    "label_smoothing": 0.2,
+    "mixup": 0.4,
+    "augmentation": "flips+crops",
+    "optimiser": "sgd",
+    "beta2": 0.9,
+    "warm_up": 0.5,
+}
+
+
+@pytest.mark.parametrize("name", PARAMS)
+@pytest.mark.parametrize(("arch", "which"), [(CLASSIFIER, "classes"), (CNN, "pictures")])
+def test_every_param_reaches_the_training_and_repeats(arch, which, name, request):
+    data, recipe = request.getfixturevalue(which), FAST.changed(n_steps=12, n_validations=2)
+    changed = recipe.with_params({name: PARAMS[name]})
+    plain, first, again = (train(arch, data, r, seed=3) for r in (recipe, changed, changed))
+    assert first.loss == again.loss
+    assert (first.loss != plain.loss) == (name != "augmentation" or which == "pictures")
+
+
+def test_momentum_reaches_sgd(numbers):
+    slow, fast = (train(MLP, numbers, SHORT.changed(optimiser="sgd", momentum=m), seed=3) for m in (0.0, 0.9))
+    assert slow.loss != fast.loss

@@ -7,7 +7,7 @@ from torch import nn
 from nasbot.architecture import Layer
 from nasbot.architecture.blocks import chain
 from nasbot.training.module import build
-from nasbot.training.optimisers import BETAS, EPSILON, groups_of, optimiser_of
+from nasbot.training.optimisers import BETA1, EPSILON, groups_of, optimiser_of
 from nasbot.training.recipes import Settings
 
 SETTINGS = [
@@ -34,7 +34,7 @@ def torchs_own(network, settings):
         for group in groups_of(network, settings)
     ]
     if settings.optimiser == "adamw":
-        return torch.optim.AdamW(groups, lr=0.01, betas=BETAS, eps=EPSILON)
+        return torch.optim.AdamW(groups, lr=0.01, betas=(BETA1, settings.beta2), eps=EPSILON)
     return torch.optim.SGD(groups, lr=0.01, momentum=settings.momentum)
 
 

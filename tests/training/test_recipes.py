@@ -81,6 +81,9 @@ def test_changes_are_checked_and_shown_in_the_name():
         ({"n_steps": -1}, "n_steps: expected a number > 0"),
         ({"batch_size": True}, "batch_size: expected a number > 0"),
         ({"momentum": 1.0}, "momentum: expected at least 0 and less than 1"),
+        ({"beta2": 1}, "beta2: expected at least 0 and less than 1"),
+        ({"mixup": -1}, "mixup: expected a number >= 0, got -1"),
+        ({"augmentation": "turns"}, "augmentation: expected none or flips or crops or flips.crops, got 'turns'"),
         ({"max_flops": float("nan")}, "max_flops: expected a number > 0"),
     ],
 )
@@ -159,7 +162,7 @@ def test_what_is_within_the_limits_or_without_limits_passes():
     check_affordable(expected(free), free)
 
 
-@pytest.mark.parametrize("recipe", [FAST, PAPER, FAST.changed(dropout=0.1, n_steps=7)])
+@pytest.mark.parametrize("recipe", [FAST, PAPER, FAST.changed(dropout=0.1, n_steps=7, mixup=0.2, beta2=0.9)])
 def test_a_recipe_comes_back_from_json(recipe):
     assert Recipe.from_dict(json.loads(json.dumps(recipe.to_dict()))) == recipe
 
@@ -200,3 +203,11 @@ def test_params_of_a_candidate_change_the_recipe():
 def test_patience_is_a_share_of_the_steps():
     assert [FAST.vectors.patient_validations(n) for n in (3000, 1119, 600, 300, 7)] == [5, 5, 5, 5, 2]
     assert PAPER.vectors.patient_validations(100) == float("inf")
+
+
+def test_a_recipe_of_an_older_study_is_the_same_one():
+    """What was added since is not written where it is off, and need not be there."""
+    record = FAST.to_dict()
+    assert not {"beta2", "mixup", "augmentation"} & set(record["vectors"])
+    assert Recipe.from_dict(record) == FAST
+    assert FAST.changed(mixup=0.1).to_dict()["images"]["mixup"] == 0.1

@@ -168,7 +168,7 @@ def search(
         n_rows=len(data.train),
         batch_size=chosen.settings(data.input_shape).batch_size_for(len(data.train)),
     )
-    domain = Domain(where, params_of(tune, data), fidelity)
+    domain = Domain(where, params_of(tune, data, chosen), fidelity)
     finder = _searcher(searcher, domain, pool, start_from, len(data.train), stored)
     _check_same_searcher(path, stored, finder)
     n_steps = _length(total, n_workers, data, chosen, begun_with, seed)

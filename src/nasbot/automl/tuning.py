@@ -3,52 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nasbot.domain import Choice, Float, Param
+from nasbot.domain import Choice, Float, Integer, Param
 from nasbot.errors import OptionError
 
 if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
+    from nasbot.training.recipes import Recipe
 
-# Ranges around the recipe's own settings, which are the defaults.
-VECTORS: Mapping[str, Param] = {
-    "preparation": Choice("standard", "robust", "quantile", "ple"),
-    "learning_rate": Float(5e-3, 6e-2, log=True, default=2e-2),
-    "weight_decay": Float(1e-6, 1e-1, log=True, default=1e-4),
-    "dropout": Float(0.0, 0.4, default=0.0),
-    "batch_size": Choice(64, 128, 256, 512, ordered=True, default=256),
-    "schedule": Choice("cosine", "constant"),
-}
-IMAGES: Mapping[str, Param] = {
-    "learning_rate": Float(5e-3, 6e-2, log=True, default=2e-2),
-    "weight_decay": Float(1e-6, 1e-1, log=True, default=5e-4),
-    "dropout": Float(0.0, 0.4, default=0.0),
-    "batch_size": Choice(32, 64, 128, ordered=True, default=64),
-}
-CLASSES: Mapping[str, Param] = {"label_smoothing": Float(0.0, 0.2, default=0.0)}
+PREPARATION = Choice("standard", "robust", "quantile", "ple")
 # What "auto" searches: what was measured to be worth it.
 AUTO = ("preparation",)
 
 
-def params_of(tune: str | Sequence[str] | Mapping[str, Param] | None, data: Dataset) -> dict[str, Param]:
-    """The params to search on these data."""
+def params_of(
+    tune: str | Sequence[str] | Mapping[str, Param] | None, data: Dataset, recipe: Recipe
+) -> dict[str, Param]:
+    """The params to search on these data, of which the recipe has the defaults."""
     if tune is None or tune == "none":
         return {}
-    if isinstance(tune, Mapping):
-        return dict(tune)
-    known = _known(data)
+    known = _known(data, recipe)
     if tune == "auto":
         return {name: known[name] for name in AUTO if name in known}
-    names = tune.split(",") if isinstance(tune, str) else list(tune)
+    names = [name.strip() for name in tune.split(",")] if isinstance(tune, str) else list(tune)
     if unknown := [name for name in names if name not in known]:
         raise OptionError(f"tune: expected auto, none, or some of {', '.join(known)}; got {str(unknown[0])[:40]!r}")
-    return {name: known[name] for name in names}
+    if isinstance(tune, Mapping):
+        return {name: _checked(name, param, recipe) for name, param in tune.items()}
+    return {name: _without_others(known[name], names) for name in names}
 
 
-def _known(data: Dataset) -> dict[str, Param]:
+def _known(data: Dataset, recipe: Recipe) -> dict[str, Param]:
     """What can be searched on these data."""
-    found = dict(IMAGES if len(data.input_shape) == 3 else VECTORS)
-    if not getattr(data.preprocessing.inputs, "number_inputs", ()):
-        found.pop("preparation", None)
-    return found | (dict(CLASSES) if data.is_classification else {})
+    from nasbot.training.params import tunable
+
+    prepared = {"preparation": PREPARATION} if getattr(data.preprocessing.inputs, "number_inputs", ()) else {}
+    return prepared | tunable(recipe, data.input_shape, classifies=data.is_classification)
+
+
+def _checked(name: str, param: object, recipe: Recipe) -> Param:
+    """The param; OptionError where training would refuse one of its values."""
+    if not isinstance(param, Float | Integer | Choice):
+        raise OptionError(f"tune: {name}: expected Float, Integer or Choice, got {type(param).__name__}")
+    for value in param.values if isinstance(param, Choice) else (param.low, param.high):
+        try:
+            if name == "preparation":
+                PREPARATION.check(value)
+            else:
+                recipe.with_params({name: value})
+        except OptionError as error:
+            raise OptionError(f"tune: {name} may be {value!r}, which training refuses: {error}") from None
+    return param
+
+
+def _without_others(param: Param, names: Sequence[str]) -> Param:
+    """Without a condition on a param that is not searched."""
+    if param.when is None or param.when[0] in names or isinstance(param, Choice):
+        return param
+    return replace(param, when=None)

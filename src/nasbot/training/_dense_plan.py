@@ -41,7 +41,9 @@ class _Work:
     """One layer: its buffers, and what to do with them."""
 
     sums: Tensor
-    emitted: Tensor
+    activated: Tensor  # what the activation gives
+    emitted: Tensor  # what is left of it by dropout
+    kept: Tensor | None  # what dropout multiplies by: 0, or one over the share that stays
     gradient: Tensor  # of what is emitted
     sums_gradient: Tensor
     bias: Tensor
@@ -65,6 +67,7 @@ class DensePlan:
 
     def __init__(self, network: Network, settings: Settings, batch_size: int) -> None:
         self.network, self.sums, self.batch_size = network, settings.sum_loss, batch_size
+        self.dropout, self.smoothing = settings.dropout, settings.label_smoothing
         self.groups, self.gradients = _flattened(network, settings)
         self.input = self.gradients[0][0].new_zeros(batch_size, network.input_shape[0])
         self._lay_out()
@@ -86,15 +89,21 @@ class DensePlan:
             if label.role is Role.DECISION:
                 place = decisions.index(u)
                 sums, gradient = self.decisions[place], self.decisions_gradient[place]
-                work = _Work(sums, sums, gradient, gradient, part.bias.data, _grad(part.bias), _steps(""))
+                work = _Work(sums, sums, sums, None, gradient, gradient, part.bias.data, _grad(part.bias), _steps(""))
             else:
                 steps = _steps(label.activation)
                 sums, sums_gradient = zeros(n, part.out_features), zeros(n, part.out_features)
                 shares = steps.in_place and label.width_factor == 1
-                emitted = sums if shares else zeros(n, part.out_features * label.width_factor)
+                activated = sums if shares else zeros(n, part.out_features * label.width_factor)
+                # The gradient needs what the activation gave, so what dropout leaves of it has a buffer of its own.
+                emitted, kept = activated, None
+                if self.dropout:
+                    emitted, kept = torch.zeros_like(activated), torch.zeros_like(activated)
                 # The gradient of the sums may overwrite that of what is emitted wherever the two are of one shape.
                 gradient = sums_gradient if label.width_factor == 1 else torch.zeros_like(emitted)
-                work = _Work(sums, emitted, gradient, sums_gradient, part.bias.data, _grad(part.bias), steps)
+                work = _Work(
+                    sums, activated, emitted, kept, gradient, sums_gradient, part.bias.data, _grad(part.bias), steps
+                )
             works[u] = work
             self._connect(u, part, works)
         self.forward_order = list(works.values())
@@ -121,11 +130,16 @@ class DensePlan:
             torch.addmm(work.bias, first.emitted, first.transposed, out=sums)
             for source in others:
                 sums.addmm_(source.emitted, source.transposed)
-            work.steps.forward(sums, work.emitted)
+            work.steps.forward(sums, work.activated)
+            if work.kept is not None:  # from torch's global state and in its own order, as autograd's twin draws
+                stays = 1.0 - self.dropout
+                torch.mul(work.activated, work.kept.bernoulli_(stays).div_(stays), out=work.emitted)
         loss = self._class_loss(y) if self.network.classifies else self._number_loss(y)
         for work in self.backward_order:
             dz = work.sums_gradient
-            work.steps.backward(work.gradient, work.sums, work.emitted, dz)
+            if work.kept is not None:
+                work.gradient.mul_(work.kept)
+            work.steps.backward(work.gradient, work.sums, work.activated, dz)
             torch.sum(dz, 0, out=work.bias_gradient)
             transposed = dz.t()
             for source in work.sources:
@@ -156,6 +170,8 @@ class DensePlan:
 
         Each layer's gradient is its own (p - truth), times its share of the probability given to the truth.
         """
+        if self.smoothing:
+            return self._smoothed_loss(y)
         k, n, _ = self.decisions.shape
         logs = torch.log_softmax(self.decisions, dim=2)
         truth = y.view(1, n, 1).expand(k, n, 1)
@@ -170,6 +186,21 @@ class DensePlan:
         gradient = torch.exp(logs, out=self.decisions_gradient)
         gradient.scatter_add_(2, truth, self.minus_one.expand(k, n, 1))
         gradient.mul_(shares if self.sums else shares / n)
+        return loss
+
+    def _smoothed_loss(self, y: Tensor) -> float:
+        """The same with a truth that is spread over all classes: each layer's share of every class counts."""
+        k, n, n_classes = self.decisions.shape
+        logs = torch.log_softmax(self.decisions, dim=2)
+        together = torch.logsumexp(logs, dim=0) - math.log(k)  # (n, classes)
+        truth = torch.full_like(together, self.smoothing / n_classes)
+        truth.scatter_add_(1, y.view(n, 1), truth.new_full((n, 1), 1.0 - self.smoothing))
+        loss = -float(torch.sum(truth * together)) / n
+        shared = truth * torch.exp(logs - together) / k  # (k, n, classes)
+        gradient = torch.exp(logs, out=self.decisions_gradient)
+        gradient.mul_(shared.sum(dim=2, keepdim=True)).sub_(shared)
+        if not self.sums:
+            gradient.div_(n)
         return loss
 
 

@@ -25,6 +25,7 @@ from nasbot.data.dataset import Dataset, Part
 from nasbot.data.metrics import METRICS, Metric, truth_of
 from nasbot.errors import DataError, DivergedError, OptionError
 from nasbot.training._dense_plan import DensePlan
+from nasbot.training.augmentation import augmented, mixed
 from nasbot.training.estimates import check_affordable, estimate
 from nasbot.training.module import Network, build
 from nasbot.training.optimisers import groups_of, optimiser_of
@@ -77,7 +78,7 @@ def train(
         network: a network, or an architecture, which begins with the weights of ``seed``.
         data: prepared and divided.
         recipe: how to train; an object, "fast" or "paper".
-        seed: random seed (initial weights, order of the samples, dropout).
+        seed: random seed (initial weights, order of the samples, dropout, augmentation).
         report: called as ``report(step, score)`` at each validation.
         seconds: after which training ends with what it has; the learning rate comes down in time where foreseeable.
         device: "cpu", or what PyTorch calls another one.
@@ -187,7 +188,8 @@ class _Course:
         )
         self.interval = settings.interval(n_steps)
         self.depth_factor = settings.depth_factor(network.arch)
-        self.take_step = stepper(network, settings, settings.batch_size_for(len(data.train)))
+        changes = stream(seed, 0, Role.AUGMENTATION)
+        self.take_step = stepper(network, settings, settings.batch_size_for(len(data.train)), rng=changes)
         self.step = 0
         self.curve: list[Point] = []
         self.best = Validation(0, math.inf, math.inf, (math.inf, math.inf))
@@ -351,12 +353,12 @@ def _tensor(array: np.ndarray) -> Tensor:
 TakeStep = Callable[[Tensor, Tensor, float], float]
 
 
-def stepper(network: Network, settings: Settings, batch_size: int) -> TakeStep:
+def stepper(network: Network, settings: Settings, batch_size: int, *, rng: np.random.Generator) -> TakeStep:
     """take_step(x, y, learning rate): one step on one batch; returns the batch's mean loss before it."""
-    is_plain = settings.loss == "squared" and not settings.dropout and not settings.label_smoothing
+    is_plain = (settings.loss == "squared" or network.classifies) and not settings.mixup
     if is_plain and DensePlan.serves(network):
         return planned_stepper(network, settings, batch_size)
-    return autograd_stepper(network, settings)
+    return autograd_stepper(network, settings, rng=rng)
 
 
 def planned_stepper(network: Network, settings: Settings, batch_size: int) -> TakeStep:
@@ -373,16 +375,27 @@ def planned_stepper(network: Network, settings: Settings, batch_size: int) -> Ta
     return take_step
 
 
-def autograd_stepper(network: Network, settings: Settings) -> TakeStep:
+def autograd_stepper(network: Network, settings: Settings, *, rng: np.random.Generator) -> TakeStep:
     """By autograd: any network."""
+    changes_images = network.takes_images and settings.augmentation != "none"
     groups = groups_of(network, settings)
     parameters = [p for group in groups for p in group.parameters]
     optimiser = optimiser_of(groups, settings)
     sizes = [len(group.parameters) for group in groups]
     on_cpu = parameters[0].device.type == "cpu"
 
+    def loss_on(x: Tensor, y: Tensor) -> Tensor:
+        if changes_images:
+            x = augmented(x, settings.augmentation, rng=rng)
+        if not settings.mixup:
+            return training_loss(network(x), y, settings, classifies=network.classifies)
+        x, others, share = mixed(x, settings.mixup, rng=rng)
+        out = network(x)
+        both = (training_loss(out, truth, settings, classifies=network.classifies) for truth in (y, y[others]))
+        return share * next(both) + (1 - share) * next(both)
+
     def take_step(x: Tensor, y: Tensor, learning_rate: float) -> float:
-        loss = training_loss(network(x), y, settings, classifies=network.classifies)
+        loss = loss_on(x, y)
         gradients = torch.autograd.grad(loss * len(x) if settings.sum_loss else loss, parameters)
         with torch.no_grad():
             optimiser.step(_by_group(gradients, parameters, sizes), learning_rate)

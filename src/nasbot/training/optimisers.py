@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from nasbot.training.recipes import Settings
 
-BETAS = (0.9, 0.99)  # the second shorter than usual: these trainings have hundreds of steps, not hundreds of thousands
+BETA1 = 0.9
 EPSILON = 1e-8
 
 
@@ -43,7 +43,7 @@ class AdamW:
     """Adam with decoupled weight decay."""
 
     def __init__(self, groups: Sequence[Group], settings: Settings) -> None:
-        self.groups, self.weight_decay = groups, settings.weight_decay
+        self.groups, self.weight_decay, self.beta2 = groups, settings.weight_decay, settings.beta2
         self.first = [[torch.zeros_like(p) for p in group.parameters] for group in groups]
         self.second = [[torch.zeros_like(p) for p in group.parameters] for group in groups]
         count = torch.zeros((), device=groups[0].parameters[0].device)
@@ -62,8 +62,8 @@ class AdamW:
                 [],
                 self.counts[i],
                 lr=learning_rate * group.factor,
-                beta1=BETAS[0],
-                beta2=BETAS[1],
+                beta1=BETA1,
+                beta2=self.beta2,
                 weight_decay=self.weight_decay if group.decays else 0.0,
                 eps=EPSILON,
                 amsgrad=False,

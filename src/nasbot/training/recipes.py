@@ -20,7 +20,21 @@ OPTIMISERS = ("adamw", "sgd")
 SCHEDULES = ("cosine", "constant", "steps")
 LOSSES = ("squared", "absolute", "huber")
 SCORES = ("loss", "error")
-PARAMS = ("learning_rate", "weight_decay", "dropout", "batch_size", "schedule", "label_smoothing")  # of candidates
+PARAMS = (  # settings that a candidate may have of its own (training/params.py has their ranges)
+    "learning_rate",
+    "weight_decay",
+    "dropout",
+    "batch_size",
+    "schedule",
+    "label_smoothing",
+    "mixup",
+    "augmentation",
+    "optimiser",
+    "momentum",
+    "beta2",
+    "warm_up",
+)
+AUGMENTATIONS = ("none", "flips", "crops", "flips+crops")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +50,8 @@ class Settings:
     # proportion: what a step changes at the output adds up over the layers. None: the same for all.
     reference_depth: int | None = 3
     momentum: float = 0.0  # sgd
+    # adamw: the memory of squared gradients, shorter than usual: trainings have hundreds of steps, not 100,000s.
+    beta2: float = 0.99
     weight_decay: float = 1e-4  # adamw: taken off each weight directly; sgd: added to the gradient
     schedule: str = "cosine"  # from the learning rate to 0; "constant"; "steps": a tenth of it after each of ``drops``
     drops: tuple[float, ...] = ()  # as shares of all steps
@@ -44,6 +60,8 @@ class Settings:
     sum_loss: bool = False  # over the samples of a batch, instead of the mean
     dropout: float = 0.0  # the share of each hidden layer's outputs that a training step leaves out
     label_smoothing: float = 0.0  # the share of the truth that training spreads over all classes
+    mixup: float = 0.0  # alpha of Beta(alpha, alpha), the shares in which two samples and their truths are mixed; 0: no
+    augmentation: str = "none"  # of images in training: "flips" (left and right), "crops" (shifts), "flips+crops"
     batch_size: int = 256  # fewer where there are few samples: at least ``min_batches`` to an epoch
     min_batches: int = 8
     n_steps: int | None = None  # None: by the four below
@@ -66,6 +84,7 @@ class Settings:
             ("schedule", self.schedule, SCHEDULES),
             ("loss", self.loss, LOSSES),
             ("score", self.score, SCORES),
+            ("augmentation", self.augmentation, AUGMENTATIONS),
         ):
             if value not in known:
                 raise OptionError(f"{name}: expected {' or '.join(known)}, got {str(value)[:40]!r}")
@@ -73,9 +92,11 @@ class Settings:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not 0 < value < float("inf")):
                 raise OptionError(f"{name}: expected a number > 0, got {str(value)[:40]!r}")
-        for name in ("momentum", "weight_decay", "warm_up", "dropout", "label_smoothing"):
+        for name in ("momentum", "beta2", "weight_decay", "warm_up", "dropout", "label_smoothing"):
             if not 0 <= getattr(self, name) < 1:
                 raise OptionError(f"{name}: expected at least 0 and less than 1, got {getattr(self, name)}")
+        if not 0 <= self.mixup < math.inf:
+            raise OptionError(f"mixup: expected a number >= 0, got {self.mixup}")
 
     def batch_size_for(self, n_samples: int) -> int:
         """The size of a batch where there are this many samples to learn from."""
@@ -117,6 +138,8 @@ def depth(arch: Architecture) -> int:
 
 
 SMALLEST_BATCH = 16
+# Settings that recipes of older studies do not have, with what they are there.
+_ADDED: Mapping[str, Json] = {"beta2": 0.99, "mixup": 0.0, "augmentation": "none"}
 _POSITIVE = (
     "learning_rate",
     "reference_width",
@@ -167,7 +190,7 @@ class Recipe:
 
     def to_dict(self) -> dict[str, Json]:
         """As JSON: a study keeps it, so that a resume with another recipe is noticed."""
-        return {"name": self.name, "vectors": asdict(self.vectors), "images": asdict(self.images)}
+        return {"name": self.name, "vectors": _record(self.vectors), "images": _record(self.images)}
 
     @classmethod
     def from_dict(cls, record: object) -> Recipe:
@@ -179,11 +202,18 @@ class Recipe:
         return cls(record["name"], *(_settings(record[part], part) for part in ("vectors", "images")))
 
 
+def _record(settings: Settings) -> dict[str, Json]:
+    """Without what is at its default and unknown to older versions: a study of theirs has then the same recipe."""
+    return {name: value for name, value in asdict(settings).items() if _ADDED.get(name, ...) != value}
+
+
 def _settings(record: object, where: str) -> Settings:
     known = {field.name: str(field.type) for field in fields(Settings)}
-    if not isinstance(record, Mapping) or set(record) != set(known):
+    if not isinstance(record, Mapping) or set(record) | set(_ADDED) != set(known):
         raise CodecError(f"recipe, {where}: expected an object with {', '.join(known)}, got {repr(record)[:60]}")
-    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
+    given: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in {**_ADDED, **record}.items()
+    }
     for name, kinds in known.items():
         if not any(_is_of(given[name], kind) for kind in kinds.split(" | ")):
             raise CodecError(f"recipe, {where}: expected {name} as {kinds}, got {repr(given[name])[:60]}")
