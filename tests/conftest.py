@@ -85,8 +85,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Forget compiled kernels older than their sources: numba looks at one file only, and they are made of several."""
     if hasattr(config, "workerinput"):
         return
-    kernels = ROOT / "src/nasbot/otmann"
-    newest = max(source.stat().st_mtime for source in kernels.glob("_*.py"))
+    kernels = ROOT / "src/nasbot/otmann/_kernels"
+    newest = max(source.stat().st_mtime for source in kernels.glob("*.py"))
     for index in (kernels / "__pycache__").glob("*.nbi"):
         if index.stat().st_mtime < newest:
             index.unlink()

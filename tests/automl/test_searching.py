@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -143,6 +144,37 @@ def test_a_study_goes_on_with_its_stored_plan(wine, monkeypatch):
     assert [(plan.n_steps, plan.seconds_per_trial) for plan in plans] == [(50, plans[0].seconds_per_trial)] * 2
     with pytest.raises(StudyError, match="n_steps"):
         nasbot.search(data, budget=n + 3, recipe=FAST.changed(n_steps=7), **options)
+
+
+@pytest.mark.parametrize("searcher", ["nasbot", "random"])
+def test_compiling_comes_before_the_clock_and_is_not_counted(wine, monkeypatch, searcher):
+    """A compilation of an hour leaves a budget of two seconds as it is; who needs no distances compiles nothing."""
+    happened, passed = [], [0.0]
+
+    class Compiling:
+        def join(self):
+            happened.append("compiled")
+            passed[0] += 3600.0
+
+    def calibration(*args, **options):
+        happened.append("timed")
+        return Calibration(50, 0.01, (), 0.1)
+
+    class Begins(Exception):
+        pass
+
+    def stop(prepared):
+        assert prepared.plan.budget.seconds == 2.0
+        assert prepared.plan.search.seconds > 0.5  # LEAST_SHARE of it is what would be left
+        raise Begins
+
+    monkeypatch.setattr(searching, "LEAST_SHARE", 0.01)
+    monkeypatch.setattr(searching, "compile_in_background", Compiling)
+    monkeypatch.setattr(searching, "calibrated", calibration)
+    monkeypatch.setattr(searching, "time", SimpleNamespace(monotonic=lambda: passed[0]))
+    with pytest.raises(Begins):
+        nasbot.search(*wine, budget="2s", searcher=searcher, name=None, on_start=stop, workers=1, executor="here")
+    assert happened == (["compiled", "timed"] if searcher == "nasbot" else ["timed"])
 
 
 def test_a_study_remembers_its_seconds_per_trial(wine):

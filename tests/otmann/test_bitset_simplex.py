@@ -8,12 +8,24 @@ from numpy.typing import NDArray
 
 from nasbot.architecture.penalties import NEVER_MATCH
 from nasbot.otmann import solve_transport
-from nasbot.otmann._kernels import bitset_simplex as bitset
+from nasbot.otmann._kernels import bitset_simplex
+from nasbot.otmann._kernels.compiled import TWINS
 from nasbot.otmann._kernels.lanes import LANES
 from nasbot.otmann.costs import augmented_cost
 from nasbot.testing.strategies import TransportProblem, transport_problems
 
 Floats = NDArray[np.float64]
+
+
+class bitset:  # the module, compiled
+    N_NODES, COLUMNS = bitset_simplex.N_NODES, bitset_simplex.COLUMNS
+    start_unassigned, assign_greedily, set_potentials, move_potentials, optimise, total_cost = (
+        staticmethod(TWINS[getattr(bitset_simplex, name)])
+        for name in (
+            *("start_unassigned", "assign_greedily", "set_potentials"),
+            *("move_potentials", "optimise", "total_cost"),
+        )
+    )
 
 
 def bitset_cost(mass_1: Floats, mass_2: Floats, costs: list[Floats], *, greedily: bool) -> list[float]:

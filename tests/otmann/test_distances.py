@@ -8,6 +8,8 @@ from nasbot.architecture import Architecture, Layer, SearchSpace
 from nasbot.errors import OptionError, SolverError, VocabularyError
 from nasbot.evolution import sample_edits
 from nasbot.otmann import Otmann, PairwiseDistances, distances
+from nasbot.otmann._kernels.network_simplex import NOT_CONVERGED
+from nasbot.otmann.solver import PLAIN, Solver
 from nasbot.testing.networks import random_architecture
 from nasbot.testing.reference import reference_distance
 
@@ -107,10 +109,8 @@ def test_two_vocabularies_are_refused() -> None:
 
 
 def test_a_solve_that_does_not_converge_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    from nasbot.otmann._kernels import network_simplex as _network_simplex
-    from nasbot.otmann._kernels import pairs as _pairs
-
-    monkeypatch.setattr(_pairs, "add_distances", lambda *_: _network_simplex.NOT_CONVERGED)
+    failing = Solver(PLAIN.pack_networks, lambda *_: NOT_CONVERGED, is_compiled=False)
+    monkeypatch.setattr(distances, "solver_for", lambda work: failing)
     with pytest.raises(SolverError, match="did not converge"):
         nasbot.pairwise(networks("cnn", 3))
 

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 from numba import njit
 
-from nasbot.otmann._kernels import lanes as lanes
+from nasbot.otmann._kernels import (
+    lane_code,  # noqa: F401  # registers what they compile to
+    lanes,
+)
 
 N = 5 * lanes.LANES
 

@@ -101,10 +101,13 @@ def run(
     The study is kept, so the same command goes on where it was left, with a larger budget for longer. Ctrl-C is safe.
     """
     from nasbot.data.metrics import metric_for
+    from nasbot.otmann.solver import compile_in_background
 
     shares = parsed_split(split)
     _check_budget(budget)
     memory = _checked_place(executor, memory_per_trial, address, cpus_per_trial)
+    if searcher == "nasbot":
+        compile_in_background()  # while the data are read; the search waits for it before its clock starts
     options: dict[str, Any] = {"task": task, "seed": seed, "split": shares, "drop": tuple(drop or ())}
     options |= {"groups": group, "time": time, "valid": valid, "test": test}
     goal = None if not target else target[0] if len(target) == 1 else tuple(target)

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 
 from nasbot._display import display
 from nasbot.errors import OptionError, SolverError, VocabularyError
+from nasbot.otmann._kernels.network_simplex import NOT_CONVERGED
 from nasbot.otmann.models import Network, as_architecture
 from nasbot.otmann.packing import PackedNetworks, pack
 from nasbot.otmann.presets import RuleSet, rule_set
+from nasbot.otmann.solver import Solver, solver_for
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -130,20 +132,23 @@ def _solve_all(
     """d for every pair, (weights, n, m); with ``only_above`` (a is b) for each pair once, zero elsewhere."""
     n, m = len(a), len(b)
     d = np.zeros(len(weights) * n * m)
+    solver = solver_for(len(a.masses) * len(b.masses) / (2 if only_above else 1))
     if only_above:
-        work = [_rows(a, a, np.arange(1, n + 1), weights, d, (n, 1))]
+        work = [_rows(solver, a, a, np.arange(1, n + 1), weights, d, (n, 1))]
     else:
         # The lighter network of a pair has the rows.
         totals_a, totals_b = a.total_masses[a.order], b.total_masses[b.order]
         work = [
-            _rows(a, b, totals_b.searchsorted(totals_a, side="left"), weights, d, (m, 1)),
-            _rows(b, a, totals_a.searchsorted(totals_b, side="right"), weights, d, (1, m), "the second list"),
+            _rows(solver, a, b, totals_b.searchsorted(totals_a, side="left"), weights, d, (m, 1)),
+            _rows(solver, b, a, totals_a.searchsorted(totals_b, side="right"), weights, d, (1, m), "the second list"),
         ]
-    _do(work, _n_threads(a, b, threads))
+    n_threads = _n_threads(a, b, threads)
+    _do(work, n_threads if solver.is_compiled else 1)  # Python computes one thing at a time
     return d.reshape(len(weights), n, m)
 
 
 def _rows(
+    solver: Solver,
     a: PackedNetworks,
     b: PackedNetworks,
     begins: Integers,
@@ -156,14 +161,11 @@ def _rows(
 
     In each weight's part of ``d``, networks of a and of b are ``steps`` apart.
     """
-    from nasbot.otmann._kernels.network_simplex import NOT_CONVERGED
-    from nasbot.otmann._kernels.pairs import add_distances
-
     descending, nu = _descending(weights)
     places = descending * (len(a) * len(b))
 
     def solve_rows(first: int, last: int) -> None:
-        n_pivots = add_distances(
+        n_pivots = solver.add_distances(
             first, last, begins, a.order, b.order, *steps, places,
             a.hops, a.walks, a.masses, a.labels, a.offsets,
             b.hops, b.walks, b.masses, b.label_costs, b.offsets,

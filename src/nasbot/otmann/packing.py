@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from nasbot.architecture import Architecture, MassRules, Role, Vocabulary
 from nasbot.architecture.masses import LARGEST_MASS, check_finite
 from nasbot.errors import VocabularyError
+from nasbot.otmann._kernels.lanes import HOPS, LANES
 from nasbot.otmann.presets import RuleSet
+from nasbot.otmann.solver import WORK_PER_PACKED_LAYER, solver_for
 
 N_KINDS_AND_ENDS = 6
 _ROLE_NUMBER = {Role.INPUT: 0, Role.PROCESSING: 1, Role.DECISION: 2, Role.OUTPUT: 3}
@@ -130,9 +132,6 @@ def shared_vocabulary(archs: Sequence[Architecture]) -> Vocabulary:
 
 def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
     """Masses and path lengths of every network, computed here and nowhere again."""
-    from nasbot.otmann._kernels.lanes import HOPS
-    from nasbot.otmann._kernels.path_pass import pack_networks
-
     vocabulary = shared_vocabulary(archs)
     penalties = rules.penalties_for(vocabulary)
     n_classes = max(penalties.exchange_classes) + 1
@@ -145,7 +144,7 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
     total_masses = np.zeros(len(archs))
     label_numbers, units = _layers(archs, vocabulary)
     role, factor, fixed_mass, group = _label_tables(vocabulary, rules.mass_rules)
-    n_kept = pack_networks(
+    n_kept = solver_for(WORK_PER_PACKED_LAYER * n_layers).pack_networks(
         layer_offsets,
         label_numbers,
         units,
@@ -158,8 +157,8 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
         n_groups,
         np.array(penalties.exchange_classes, np.int64),
         n_classes,
-        rules.mass_rules.nonprocessing_mass,
-        rules.mass_rules.nonprocessing_floor,
+        float(rules.mass_rules.nonprocessing_mass),
+        float(rules.mass_rules.nonprocessing_floor),
         rules.mass_rules.logarithmic,
         features,
         masses,
@@ -194,8 +193,6 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
 
 def _with_room(rows: NDArray[Number], columns: Integers) -> NDArray[Number]:
     """These columns, and zeros behind them, since the kernel reads whole lanes from any column on."""
-    from nasbot.otmann._kernels.lanes import LANES
-
     rows = rows.reshape(-1, rows.shape[-1])
     taken = np.zeros((len(rows), len(columns) + LANES), rows.dtype)
     np.take(rows, columns, axis=1, out=taken[:, : len(columns)], mode="clip")  # which needs no buffer

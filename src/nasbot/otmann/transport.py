@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nasbot.architecture.penalties import NEVER_MATCH
 from nasbot.errors import OptionError, SolverError
+from nasbot.otmann._kernels.network_simplex import NOT_CONVERGED, solve_one
 from nasbot.otmann.costs import augmented_cost
 
 Floats = NDArray[np.float64]
@@ -29,8 +30,6 @@ def solve_transport(mass_1: ArrayLike, mass_2: ArrayLike, cost: ArrayLike) -> Tr
 
     A cost of NEVER_MATCH or more, infinity included, is never paid, so costs are clipped there without loss.
     """
-    from nasbot.otmann._kernels.network_simplex import NOT_CONVERGED, solve_one
-
     mass_1, mass_2, cost = (np.ascontiguousarray(x, np.float64) for x in (mass_1, mass_2, cost))
     if cost.shape != (len(mass_1), len(mass_2)):
         raise OptionError(f"cost must have shape ({len(mass_1)}, {len(mass_2)}), as the masses, got {cost.shape}")

@@ -1,1 +1,1 @@
-"""Compiled kernels, the only home of numba: transport solvers, path lengths, pairs of networks."""
+"""Kernels of the distance, plain Python with compiled twins: transport solvers, path lengths, pairs of networks."""

@@ -13,10 +13,10 @@ set of rows is row k, and bit k of a set of columns is node COLUMNS + k.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from nasbot.architecture.penalties import NON_ASSIGNMENT_COST
+from nasbot.otmann._kernels._marking import inlined
 from nasbot.otmann._kernels.lanes import (
     LANES,
     add_to_lanes,
@@ -53,13 +53,13 @@ OUT_OF_REACH = -1e9
 SECOND_ARM = Word(N_NODES)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def in_lanes(n: Word) -> Word:
     """How many the whole lanes hold that n rows or columns and the root need."""
     return (n + STEP) // STEP * STEP
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def start_unassigned(
     n_rows: Word,
     n_columns: Word,
@@ -93,7 +93,7 @@ def start_unassigned(
         column_potential[filler] = OUT_OF_REACH
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def assign_greedily(
     n_rows: Word,
     n_columns: Word,
@@ -138,7 +138,7 @@ def assign_greedily(
             column_potential[column] = OUT_OF_REACH
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def set_potentials(
     n_rows: Word,
     n_columns: Word,
@@ -182,7 +182,7 @@ def set_potentials(
                 columns_known |= ONE << column
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def move_potentials(
     n_rows: Word,
     n_columns: Word,
@@ -199,7 +199,7 @@ def move_potentials(
         set_lanes(column_potential, begin, column_potential, begin, column_slope, begin, change)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _pivot(
     n_row_lanes: Word,
     n_column_lanes: Word,
@@ -307,7 +307,7 @@ def _pivot(
     return cheaper
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def optimise(
     n_rows: Word,
     n_columns: Word,
@@ -360,7 +360,7 @@ def optimise(
     return n_pivots if n_pivots <= most_pivots else NOT_CONVERGED
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def total_cost(n_rows: Word, n_columns: Word, cost: Floats, stride: Word, parent: Words, flow: Floats) -> float:
     """Summed over tree arcs, so that a network matched with itself costs exactly 0."""
     total = 0.0

@@ -1,4 +1,4 @@
-"""The transport solver of OTMANN: exact network simplex, compiled with numba, for many pairs of networks at once.
+"""The transport solver of OTMANN: exact network simplex.
 
 The problem (App. A.1, eq. 6) splits along exchange classes, sets of labels between which mass can be matched at all.
 Within a class it is a minimum-cost flow over rows (layers of the first network), columns (layers of the second) and one
@@ -12,14 +12,15 @@ Why it ends: of the arcs that run dry in a pivot the last one met from the apex 
 pointing to the root (a strongly feasible tree, Cunningham 1976), so no basis returns. Rounding could spoil that in
 theory; a cap on pivots turns it into an error, never into a wrong number.
 
-``nasbot.testing.reference`` solves the same problems by linear programming; NUMBA_DISABLE_JIT=1 runs this as Python.
+``nasbot.testing.reference`` solves the same problems by linear programming.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from nasbot.otmann._kernels._marking import inlined, kernel
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -38,7 +39,7 @@ PARENT, FIRST_CHILD, NEXT_SIBLING, PREVIOUS_SIBLING = 0, 1, 2, 3
 STACK, MARK = 0, 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _hang(tree: Integers, x: int, parent: int) -> None:
     """Make x the first child of ``parent``."""
     first = tree[FIRST_CHILD, parent]
@@ -50,7 +51,7 @@ def _hang(tree: Integers, x: int, parent: int) -> None:
     tree[FIRST_CHILD, parent] = x
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _cut(tree: Integers, x: int) -> None:
     """Take x, with all below it, off its parent."""
     before = tree[PREVIOUS_SIBLING, x]
@@ -63,7 +64,7 @@ def _cut(tree: Integers, x: int) -> None:
         tree[PREVIOUS_SIBLING, after] = before
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def start_unassigned(mass_1: Floats, mass_2: Floats, tree: Integers, flow: Floats) -> None:
     """The star around the root: every unit of mass stays unassigned."""
     n_rows = len(mass_1)
@@ -79,7 +80,7 @@ def start_unassigned(mass_1: Floats, mass_2: Floats, tree: Integers, flow: Float
         flow[1 + n_rows + j] = mass_2[j]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _set_potentials(
     n_rows: int, cost: Floats, tree: Integers, row_potential: Floats, column_potential: Floats, scratch: Integers
 ) -> None:
@@ -104,7 +105,7 @@ def _set_potentials(
             child = tree[NEXT_SIBLING, child]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _pivot(
     n_rows: int,
     row: int,
@@ -187,7 +188,7 @@ def _pivot(
             child = tree[NEXT_SIBLING, child]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def optimise(
     n_rows: int,
     n_columns: int,
@@ -234,7 +235,7 @@ def optimise(
     return stamp
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def total_cost(n_rows: int, n_columns: int, cost: Floats, tree: Integers, flow: Floats) -> float:
     """Summed over tree arcs, so that a network matched with itself costs exactly 0."""
     total = 0.0
@@ -246,7 +247,6 @@ def total_cost(n_rows: int, n_columns: int, cost: Floats, tree: Integers, flow: 
     return total
 
 
-@njit(cache=True, nogil=True)
 def solve_one(mass_1: Floats, mass_2: Floats, cost: Floats, plan: Floats) -> float:
     """One problem: fills ``plan`` (rows + 1, columns + 1; index 0 unassigned) and returns its cost, or NOT_CONVERGED.
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from nasbot.architecture.penalties import NEVER_MATCH, NON_ASSIGNMENT_COST
-from nasbot.otmann._kernels import bitset_simplex as bitset
-from nasbot.otmann._kernels import network_simplex as plain
+from nasbot.otmann._kernels._marking import inlined, kernel
+from nasbot.otmann._kernels.bitset_simplex import MOST_LAYERS, N_NODES, assign_greedily, move_potentials, set_potentials
+from nasbot.otmann._kernels.bitset_simplex import optimise as optimise_small
+from nasbot.otmann._kernels.bitset_simplex import start_unassigned as start_small
+from nasbot.otmann._kernels.bitset_simplex import total_cost as cost_of_small
 from nasbot.otmann._kernels.lanes import (
     HOPS,
     LANES,
@@ -19,6 +21,10 @@ from nasbot.otmann._kernels.lanes import (
     set_lanes,
     set_structural_costs,
 )
+from nasbot.otmann._kernels.network_simplex import NOT_CONVERGED
+from nasbot.otmann._kernels.network_simplex import optimise as optimise_large
+from nasbot.otmann._kernels.network_simplex import start_unassigned as start_large
+from nasbot.otmann._kernels.network_simplex import total_cost as cost_of_large
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -28,7 +34,7 @@ LINE = 8  # numbers of a cache line
 TILE = 128  # layers of the second side whose structural costs are computed together: their rows stay in the L1 cache
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _structural_costs(
     hops_1: Hops,
     walks_1: Floats,
@@ -55,7 +61,7 @@ def _structural_costs(
             )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _cancel(
     row_0: int,
     n_rows: int,
@@ -122,7 +128,7 @@ def _cancel(
     return n_rows_left, n_columns_left
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _set_cost(
     n_rows: int, n_columns: int, weight: float, label_cost: Floats, structural: Floats, cost: Floats, stride: int
 ) -> None:
@@ -132,7 +138,7 @@ def _set_cost(
             set_lanes(cost, at, label_cost, at, structural, at, weight)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _match_one_with_one(
     mass_1: float, mass_2: float, label_cost: float, structural: float, weights: Floats, values: Floats
 ) -> None:
@@ -142,7 +148,7 @@ def _match_one_with_one(
         values[k] = min(mass_1, mass_2) * cost + abs(mass_1 - mass_2) * NON_ASSIGNMENT_COST
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _solve_small(
     n_rows: int,
     n_columns: int,
@@ -166,37 +172,33 @@ def _solve_small(
 ) -> int:
     """Fill ``values``, one for each nu; returns the number of pivots, or NOT_CONVERGED."""
     rows, columns, length = np.uint64(n_rows), np.uint64(n_columns), np.uint64(stride)
-    bitset.start_unassigned(
-        rows, columns, mass_1, mass_2, parent, flow, rows_below, columns_below, row_potential, column_potential
-    )
+    start_small(rows, columns, mass_1, mass_2, parent, flow, rows_below, columns_below, row_potential, column_potential)
     n_pivots_in_all = 0
     for k in range(len(weights)):
         _set_cost(n_rows, n_columns, weights[k], label_cost, structural, cost, stride)
         if not k:
-            bitset.assign_greedily(
-                rows, columns, cost, length, parent, flow, rows_below, columns_below, column_potential
-            )
-            bitset.set_potentials(
+            assign_greedily(rows, columns, cost, length, parent, flow, rows_below, columns_below, column_potential)
+            set_potentials(
                 rows, columns, cost, structural, length,
                 parent, row_potential, column_potential, row_slope, column_slope, path,
             )  # fmt: skip
         else:
-            bitset.move_potentials(
+            move_potentials(
                 rows, columns, weights[k] - weights[k - 1], row_potential, column_potential, row_slope, column_slope
             )
-        n_pivots = bitset.optimise(
+        n_pivots = optimise_small(
             rows, columns, cost, structural, length,
             parent, flow, rows_below, columns_below,
             row_potential, column_potential, row_slope, column_slope, path,
         )  # fmt: skip
-        if n_pivots == plain.NOT_CONVERGED:
-            return plain.NOT_CONVERGED
+        if n_pivots == NOT_CONVERGED:
+            return NOT_CONVERGED
         n_pivots_in_all += n_pivots
-        values[k] = bitset.total_cost(rows, columns, cost, length, parent, flow)
+        values[k] = cost_of_small(rows, columns, cost, length, parent, flow)
     return n_pivots_in_all
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _solve_large(
     n_rows: int,
     n_columns: int,
@@ -218,17 +220,17 @@ def _solve_large(
     square = cost.reshape((len(cost) // stride, stride))
     scratch[:] = 0
     stamp = 0
-    plain.start_unassigned(mass_1[:n_rows], mass_2[:n_columns], tree, flow)
+    start_large(mass_1[:n_rows], mass_2[:n_columns], tree, flow)
     for k in range(len(weights)):
         _set_cost(n_rows, n_columns, weights[k], label_cost, structural, cost, stride)
-        stamp = plain.optimise(n_rows, n_columns, square, tree, flow, row_potential, column_potential, scratch, stamp)
-        if stamp == plain.NOT_CONVERGED:
-            return plain.NOT_CONVERGED
-        values[k] = plain.total_cost(n_rows, n_columns, square, tree, flow)
+        stamp = optimise_large(n_rows, n_columns, square, tree, flow, row_potential, column_potential, scratch, stamp)
+        if stamp == NOT_CONVERGED:
+            return NOT_CONVERGED
+        values[k] = cost_of_large(n_rows, n_columns, square, tree, flow)
     return stamp
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _largest(offsets: Integers, begin: int, end: int) -> int:
     most = 0
     for c in range(offsets.shape[0]):
@@ -237,7 +239,7 @@ def _largest(offsets: Integers, begin: int, end: int) -> int:
     return most
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _whole_lines(n: int) -> Floats:
     """Room for n numbers that begins where a cache line does, so that lanes do not lie across two; worth 1 % or so."""
     room = np.zeros(n + LINE)
@@ -245,7 +247,7 @@ def _whole_lines(n: int) -> Floats:
     return room[skipped : skipped + n]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_distances(
     first: int,
     last: int,
@@ -303,7 +305,7 @@ def add_distances(
     label_cost_left[:] = NON_ASSIGNMENT_COST
     label_cost_left[0] = 0.0
     cost = _whole_lines((most_rows + 1) * stride)
-    n_nodes = max(bitset.N_NODES, most_rows + most_columns + 1)
+    n_nodes = max(N_NODES, most_rows + most_columns + 1)
     flow = np.empty(n_nodes)
     row_potential = _whole_lines(n_nodes)
     column_potential = _whole_lines(n_nodes)
@@ -347,7 +349,7 @@ def add_distances(
                             flat_label_costs_2, length_2, structural, column_0 - tile_0, width, zeros,
                             mass_left_1, mass_left_2, kept_columns, structural_left, label_cost_left, stride,
                         )  # fmt: skip
-                        if max(n_rows_left, n_columns_left) <= bitset.MOST_LAYERS:
+                        if max(n_rows_left, n_columns_left) <= MOST_LAYERS:
                             n_pivots = _solve_small(
                                 n_rows_left, n_columns_left, mass_left_1, mass_left_2,
                                 label_cost_left, structural_left, cost, stride, weights,
@@ -360,8 +362,8 @@ def add_distances(
                                 label_cost_left, structural_left, cost, stride, weights,
                                 tree, flow, row_potential, column_potential, scratch, values,
                             )  # fmt: skip
-                        if n_pivots == plain.NOT_CONVERGED:
-                            return plain.NOT_CONVERGED
+                        if n_pivots == NOT_CONVERGED:
+                            return NOT_CONVERGED
                         n_pivots_in_all += n_pivots
                     at = order_1[i] * step_1 + order_2[j] * step_2
                     for k in range(len(weights)):

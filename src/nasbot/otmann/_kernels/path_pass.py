@@ -7,9 +7,12 @@ where Python needs hundreds.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from nasbot.otmann._kernels._marking import inlined, kernel
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -19,7 +22,7 @@ NO_UNITS = -1
 N_KINDS_AND_ENDS = 6
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def network_masses(
     labels: Integers,
     units: Integers,
@@ -51,7 +54,7 @@ def network_masses(
             if np.isnan(fixed_mass[labels[u]]):
                 out[u] = factor[labels[u]] * (1 if units[u] == NO_UNITS else units[u]) * incoming[u]
                 if logarithmic:
-                    out[u] = np.log1p(out[u])
+                    out[u] = math.log1p(out[u])
             else:
                 out[u] = fixed_mass[labels[u]]
             total += out[u]
@@ -65,7 +68,7 @@ def network_masses(
     out[n - 1] = share
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def network_path_lengths(labels: Integers, edges: Integers, group: Integers, n_groups: int, out: Floats) -> None:
     """Path lengths of one network into out[u, g * 6 + 2 * kind + end]; group 0 is all layers, the others from 1."""
     n = len(labels)
@@ -104,7 +107,7 @@ def network_path_lengths(labels: Integers, edges: Integers, group: Integers, n_g
         _close(u, n_children[u], labels, group, n_groups, 1, out)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _merge(source: int, target: int, n_groups: int, end: int, out: Floats) -> None:
     """Let one neighbour's lengths count in the minimum, maximum and sum of another layer."""
     for g in range(n_groups):
@@ -114,7 +117,7 @@ def _merge(source: int, target: int, n_groups: int, end: int, out: Floats) -> No
         out[target, k + 4] += out[source, k + 4]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _close(u: int, n_neighbours: int, labels: Integers, group: Integers, n_groups: int, end: int, out: Floats) -> None:
     """All neighbours have counted: turn the sum into a mean and add the layer's own hop."""
     if n_neighbours:
@@ -126,7 +129,7 @@ def _close(u: int, n_neighbours: int, labels: Integers, group: Integers, n_group
             out[u, k + 4] = hop + out[u, k + 4] / n_neighbours
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pack_networks(
     layer_offsets: Integers,
     labels: Integers,
@@ -171,7 +174,9 @@ def pack_networks(
             logarithmic,
             all_masses[begin:end],
         )
-        totals[i] = all_masses[begin:end].sum()
+        totals[i] = 0.0
+        for x in range(begin, end):  # not .sum(), which adds in another order when it is NumPy's
+            totals[i] += all_masses[x]
     place = np.empty(len(labels), np.int64)
     n_kept = 0
     for c in range(n_classes):
