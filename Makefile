@@ -7,6 +7,7 @@
 JOBS      ?= 2
 ARGS      ?=
 FUZZ_RUNS ?= 100000
+WHEELS    ?= dist
 
 VENV      := .venv
 BIN       := $(VENV)/bin
@@ -15,7 +16,7 @@ CREATED   := $(VENV)/.created
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test thorough test-faults browser lint format demo bench bench-synthetic fuzz paper paper-quick clean distclean
+.PHONY: help install test wheel wheel-test thorough test-faults browser lint format demo bench bench-synthetic fuzz paper paper-quick clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +26,18 @@ install: $(INSTALLED) ## build .venv (Python 3.11, pinned packages); instant whe
 test: lint ## lint, types, import rules, then every test with warnings as errors
 	@echo "== pytest"
 	@$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+wheel: $(INSTALLED) ## dist/nasbot-….whl, for pip install
+	@$(BIN)/python -m pip wheel --quiet --quiet --disable-pip-version-check --no-deps --wheel-dir $(WHEELS) .
+
+wheel-test: ## build the wheel, install it without extras into an empty environment, and use it as a new user does
+	@echo "== the wheel, alone in an environment"
+	@rm -rf build/wheel && mkdir -p build/wheel/work
+	@$(MAKE) --no-print-directory wheel WHEELS=build/wheel
+	@$(BIN)/python -m venv build/wheel/venv
+	@build/wheel/venv/bin/python -m pip install --quiet --quiet --disable-pip-version-check --constraint constraints.txt build/wheel/nasbot-*.whl
+	@cd build/wheel/work && env -u PYTHONPATH ../venv/bin/python -I ../../../tests/wheel/smoke.py ../../../README.md
+	@rm -rf build/wheel
 
 thorough: $(INSTALLED) ## the slow tests too, and many more random examples, freshly drawn
 	@NASBOT_THOROUGH=1 $(BIN)/python -m pytest -n $(JOBS) $(ARGS)

@@ -1,5 +1,7 @@
 """``nasbot doctor`` on a machine that is fit, and on one that is not."""
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,24 @@ def test_a_machine_that_is_fit(run, tmp_path, monkeypatch):
     assert names == ["versions", "extras", "cores", "memory", "folder", "disk", "store", "training"]
     assert {finding["level"] for finding in record["findings"]} <= {"ok", "warn"}
     assert list(tmp_path.iterdir()) == []  # it leaves nothing behind
+
+
+def test_it_says_what_an_extra_would_add(monkeypatch):
+    assert "to be had" not in module._extras().text  # the development environment has all of them
+    real = module._version
+    monkeypatch.setattr(module, "_version", lambda name: None if name in ("pyarrow", "uvicorn") else real(name))
+    text = module._extras().text
+    assert text.endswith("; to be had: nasbot[parquet] for Parquet and Feather files, nasbot[web] for the live page")
+    assert "starlette" in text
+
+
+def test_the_extras_are_those_of_the_package():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    declared = project["optional-dependencies"]
+    for extra, (packages, _) in module.EXTRAS.items():
+        assert {re.split("[>=]", line)[0] for line in declared[extra]} == set(packages)
+    for_developers = {"testing", "experiments", "test", "lint", "dev"}
+    assert set(declared) - for_developers == set(module.EXTRAS)
 
 
 def test_for_people(run, tmp_path):

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from nasbot.data.chunks import chunks
 from nasbot.data.dataset import dataset_of, read_dataset
 from nasbot.data.files import read_table
 from nasbot.errors import DataError, NasbotError
@@ -185,6 +186,14 @@ def test_excel_without_openpyxl_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "houses.xlsx").write_bytes(b"PK")
     with pytest.raises(DataError, match=r"nasbot\[excel\], or save the sheet as CSV"):
         read_table(tmp_path / "houses.xlsx")
+
+
+@pytest.mark.parametrize("read", [read_table, lambda path: list(chunks(path))], ids=["whole", "in chunks"])
+def test_parquet_without_pyarrow_says_what_to_install(read, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "houses.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DataError, match=r"nasbot\[parquet\], or save the table as CSV"):
+        read(tmp_path / "houses.parquet")
 
 
 def test_polars_frames_are_taken_as_those_of_pandas():

@@ -6,8 +6,9 @@ from torch import nn
 
 from nasbot.architecture import Layer
 from nasbot.architecture.blocks import chain
+from nasbot.training import optimisers
 from nasbot.training.module import build
-from nasbot.training.optimisers import BETA1, EPSILON, groups_of, optimiser_of
+from nasbot.training.optimisers import BETA1, EPSILON, groups_of, optimiser_of, plain_adamw, plain_sgd
 from nasbot.training.recipes import Settings
 
 SETTINGS = [
@@ -38,8 +39,30 @@ def torchs_own(network, settings):
     return torch.optim.SGD(groups, lr=0.01, momentum=settings.momentum)
 
 
+@pytest.fixture
+def fresh():
+    """What was found out about torch's kernels is forgotten, before and after."""
+    for found in (optimisers.adamw_update, optimisers.sgd_update):
+        found.cache_clear()
+    yield
+    for found in (optimisers.adamw_update, optimisers.sgd_update):
+        found.cache_clear()
+
+
+def changed(*_, **__):
+    raise TypeError("_fused_adamw_() missing 1 required keyword argument")
+
+
+@pytest.mark.parametrize("kernels", ["fused", "absent", "changed"])
 @pytest.mark.parametrize("settings", SETTINGS, ids=["adamw", "adamw, one step size", "sgd", "momentum"])
-def test_steps_are_those_of_torch(settings):
+def test_steps_are_those_of_torch(settings, kernels, fresh, monkeypatch):
+    for name in ("_fused_adamw_", "_fused_sgd_"):
+        if kernels == "absent":
+            monkeypatch.delattr(torch, name)
+        elif kernels == "changed":
+            monkeypatch.setattr(torch, name, changed)
+    is_plain = {optimisers.adamw_update("cpu") is plain_adamw, optimisers.sgd_update("cpu") is plain_sgd}
+    assert is_plain == {kernels != "fused"}
     ours, theirs = networks()
     groups = groups_of(ours, settings)
     mine, other = optimiser_of(groups, settings), torchs_own(theirs, settings)

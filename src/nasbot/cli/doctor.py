@@ -20,8 +20,29 @@ from nasbot.cli._outcome import one_line
 from nasbot.cli._output import print_json
 from nasbot.errors import NasbotError, StorageError
 
-NEEDED = ("nasbot", "numpy", "scipy", "numba", "torch", "scikit-learn", "matplotlib", "safetensors", "typer", "rich")
-EXTRAS = ("ray", "onnx", "onnxruntime", "starlette", "uvicorn", "tensorboard", "mlflow-skinny")
+NEEDED = (
+    "nasbot",
+    "numpy",
+    "scipy",
+    "numba",
+    "torch",
+    "scikit-learn",
+    "pandas",
+    "matplotlib",
+    "safetensors",
+    "typer",
+    "rich",
+)
+# By extra of pyproject.toml: the packages that it brings, and what they are for.
+EXTRAS = {
+    "parquet": (("pyarrow",), "Parquet and Feather files"),
+    "excel": (("openpyxl",), "Excel sheets"),
+    "web": (("starlette", "uvicorn"), "the live page"),
+    "onnx": (("onnx", "onnxruntime", "onnxscript"), "ONNX files"),
+    "ray": (("ray",), "clusters"),
+    "tensorboard": (("tensorboard",), "logs for TensorBoard"),
+    "mlflow": (("mlflow-skinny",), "logs for MLflow"),
+}
 SHARED = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "fuse.sshfs", "beegfs")
 FORGETFUL = ("tmpfs", "ramfs", "overlay")
 LITTLE_DISK, LITTLE_MEMORY = 1e9, 1e9  # bytes
@@ -100,10 +121,14 @@ def _versions() -> Finding:
 
 
 def _extras() -> Finding:
-    found = {name: _version(name) for name in EXTRAS}
+    found = {name: _version(name) for packages, _ in EXTRAS.values() for name in packages}
     there = ", ".join(f"{name} {number}" for name, number in found.items() if number) or "none"
-    absent = [name for name, number in found.items() if number is None]
-    return Finding("extras", "ok", there + (f"; not installed: {', '.join(absent)}" if absent else ""))
+    absent = [
+        f"nasbot[{extra}] for {purpose}"
+        for extra, (packages, purpose) in EXTRAS.items()
+        if any(found[name] is None for name in packages)
+    ]
+    return Finding("extras", "ok", there + (f"; to be had: {', '.join(absent)}" if absent else ""))
 
 
 def _cores() -> Finding:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from nasbot.data.files import ARROW, EXCEL, JSON, MAX_COLUMNS, npz_arrays, read_table
+from nasbot.data.files import ARROW, EXCEL, JSON, MAX_COLUMNS, arrow_for, npz_arrays, read_table
 from nasbot.data.text_tables import TEXT, is_text, read_text_in_chunks
 from nasbot.errors import DataError, FileError
 
@@ -48,9 +48,7 @@ def _parts(path: Path, kind: str, text: Sequence[str], rows: int) -> Iterator[An
 
 
 def _parquet(path: Path, rows: int) -> Iterator[Any]:
-    import pyarrow
-    import pyarrow.parquet
-
+    pyarrow = arrow_for(path)
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=rows):

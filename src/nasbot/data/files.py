@@ -112,12 +112,24 @@ def read_table(path: Path) -> pd.DataFrame:
     )
 
 
+def arrow_for(path: Path) -> Any:
+    """The package pyarrow, with what reads this file; DataError where it is not installed."""
+    try:
+        import pyarrow
+        import pyarrow.feather
+        import pyarrow.parquet
+    except ImportError:
+        raise DataError(
+            f"{path}: Parquet and Feather files need pyarrow: install nasbot with its extra, nasbot[parquet], or save "
+            "the table as CSV"
+        ) from None
+    return pyarrow
+
+
 def _arrow(path: Path) -> pd.DataFrame:
     import pandas as pd
-    import pyarrow
-    import pyarrow.feather
-    import pyarrow.parquet
 
+    pyarrow = arrow_for(path)
     is_feather = path.name.lower().endswith(".feather")
     try:
         if is_feather:

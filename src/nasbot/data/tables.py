@@ -60,7 +60,10 @@ def as_pandas(raw: Any) -> Any:
     """Frames and series of other libraries (polars, pyarrow) as those of pandas; anything else as it is."""
     if hasattr(raw, "collect") and hasattr(raw, "lazy"):
         raise DataError("inputs: a lazy frame; expected one with rows, which .collect() makes")
-    return raw.to_pandas() if hasattr(raw, "to_pandas") else raw
+    try:
+        return raw.to_pandas() if hasattr(raw, "to_pandas") else raw
+    except ImportError as error:  # polars makes its frames into pandas' by way of pyarrow
+        raise DataError(f"inputs: {error}; install nasbot with its extra, nasbot[parquet]") from None
 
 
 def array_of(raw: Any) -> np.ndarray:
