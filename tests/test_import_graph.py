@@ -1,6 +1,8 @@
 """Packages of nasbot import each other in one direction only, imports inside functions included."""
 
 import ast
+import re
+import tomllib
 from pathlib import Path
 
 import networkx as nx
@@ -62,3 +64,17 @@ def test_no_room_imports_back():
     cycles = [sorted(group) for group in nx.strongly_connected_components(rooms) if len(group) > 1]
     why = [data["why"] for group in cycles for a, b, data in rooms.edges(data=True) if a in group and b in group]
     assert not cycles, "\n".join(why)
+
+
+def test_the_contracts_name_every_room():
+    """A room that a contract leaves out may import what it likes: new ones must be entered."""
+    project = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = {contract["name"]: contract for contract in project["tool"]["importlinter"]["contracts"]}
+    rooms = {
+        f"nasbot.{path.stem}" for path in ROOT.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    rooms -= {"nasbot.__init__", "nasbot.testing"}
+    layers = set(re.findall(r"nasbot\.\w+", " ".join(contracts["Imports point down"]["layers"])))
+    assert layers == rooms - {"nasbot.__main__"}
+    beside = next(contract for name, contract in contracts.items() if name.startswith("nasbot.testing stands"))
+    assert set(beside["source_modules"]) == rooms

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from nasbot.architecture import Architecture
 from nasbot.otmann.matching import Matching, explain
+from nasbot.otmann.presets import RuleSet
 
 Floats = NDArray[np.float64]
 Edge = tuple[int, int]
@@ -88,9 +89,9 @@ class NetworkDiff:
         return "\n".join([*lines, f"{', '.join(parts) or 'no difference'}; d = {self.d:.6g}, d_bar = {self.d_bar:.4f}"])
 
 
-def network_diff(first: Architecture, second: Architecture) -> NetworkDiff:
+def network_diff(first: Architecture, second: Architecture, *, preset: str | RuleSet = "paper") -> NetworkDiff:
     """What became of ``first`` in ``second``; VocabularyError unless they share a vocabulary."""
-    matching = explain(first, second)
+    matching = explain(first, second, preset=preset)
     likeness = _likeness(matching)
     worth = likeness + _togetherness(matching)
     starts = [_aligned(likeness), *_assignments(matching, worth)]

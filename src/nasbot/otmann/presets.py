@@ -57,6 +57,15 @@ LOG_MASS = RuleSet(name="log-mass", mass_rules=MassRules(logarithmic=True))
 PRESETS: Mapping[str, RuleSet] = {rules.name: rules for rules in (PAPER, RELEASE, FIGURE, LOG_MASS)}
 
 
+def search_rules(vocabulary: Vocabulary) -> RuleSet:
+    """The rules that a search compares networks by: the paper's; for CNNs with the logarithms of masses.
+
+    Masses are products, so the few widest layers rule the distance, and depth and branches hardly show. In CNNs those
+    matter more to the search than widths do, in MLPs they do not: docs/deviations.md has the measurements.
+    """
+    return LOG_MASS if vocabulary.shrinks_images else PAPER
+
+
 def rule_set(preset: str | RuleSet) -> RuleSet:
     """The rule set itself, or the preset of that name."""
     if isinstance(preset, RuleSet):

@@ -5,19 +5,16 @@ These need the distance and the belief, numba and scipy with them, so the live p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from nasbot._typing import Json
 from nasbot.architecture import Architecture
 from nasbot.drawing.diff_drawing import diff_scene
 from nasbot.drawing.render import svg
 from nasbot.errors import NasbotError
-from nasbot.otmann import Otmann
 from nasbot.page.payload import as_json
-from nasbot.page.records import number_of
 from nasbot.plots import series
 from nasbot.plots.snapshot import Snapshot, parent_of
 from nasbot.trial import History
@@ -77,7 +74,7 @@ def near_record(snapshot: Snapshot, number: int, *, with_drawing: bool = True) -
             record["nearest"] = _nearest(snapshot, trial.arch, known)
         parent = parent_of(trial, len(history))
         if parent is not None:
-            record["diff"] = _diff(history[parent].arch, trial.arch, parent, number, with_drawing=with_drawing)
+            record["diff"] = _diff(snapshot, parent, number, with_drawing=with_drawing)
     except NasbotError as error:  # networks of a vocabulary that the distance does not know
         record["message"] = str(error)[:300]
     return record
@@ -89,7 +86,7 @@ def _known_at_proposal(history: History, number: int) -> list[tuple[int, Archite
 
 
 def _nearest(snapshot: Snapshot, arch: Architecture, known: Sequence[tuple[int, Architecture]]) -> list[Nearby]:
-    otmann = _distance(snapshot.settings)
+    otmann = snapshot.distance
     between = otmann.cross(otmann.pack([arch]), otmann.pack([other for _, other in known]))
     middle = between.d.shape[0] // 2
     d, d_bar = between.d[middle, 0], between.d_bar[middle, 0]
@@ -97,22 +94,9 @@ def _nearest(snapshot: Snapshot, arch: Architecture, known: Sequence[tuple[int, 
     return [Nearby(known[i][0], float(d[i]), float(d_bar[i])) for i in order]
 
 
-def _distance(settings: Mapping[str, Json]) -> Otmann:
-    """The study's own where its settings name one that can be made again, the paper's otherwise."""
-    searcher = settings.get("searcher")
-    described = searcher.get("distance") if isinstance(searcher, Mapping) else None
-    if not isinstance(described, Mapping) or not isinstance(described.get("preset"), str):
-        return Otmann()
-    given = described.get("structural_weights")
-    weights = [weight for weight in map(number_of, given) if weight is not None] if isinstance(given, list) else []
-    try:
-        return Otmann(preset=str(described["preset"]), structural_weights=weights or None)
-    except NasbotError:
-        return Otmann()
-
-
-def _diff(first: Architecture, second: Architecture, parent: int, number: int, *, with_drawing: bool) -> dict[str, Any]:
-    diff = series.network_diff(first, second)
+def _diff(snapshot: Snapshot, parent: int, number: int, *, with_drawing: bool) -> dict[str, Any]:
+    first, second = snapshot.history[parent].arch, snapshot.history[number].arch
+    diff = series.network_diff(first, second, preset=snapshot.distance.rules)
     *lines, summary = str(diff).splitlines()
     drawing = svg(diff_scene(diff, names=(f"trial {parent}", f"trial {number}"))) if with_drawing else None
     return {"parent": parent, "summary": summary, "lines": lines, "drawing": drawing}

@@ -53,8 +53,9 @@ class ArchitectureMap:
 
 
 def architecture_map(source: Source, *, distance: NetworkDistance | None = None) -> ArchitectureMap:
-    """The networks of a study on a plane, by ``distance`` (OTMANN's d_bar at structural weight 0.4)."""
+    """The networks of a study on a plane, by ``distance`` (the study's own, d_bar at structural weight 0.4)."""
     snapshot = Snapshot.of(source)
+    distance = distance or Otmann(preset=snapshot.distance.rules, structural_weights=(MAP_WEIGHT,))
     shown = [trial for trial in snapshot.history if trial.state is not TrialState.CANCELLED]
     placed = embed([trial.arch for trial in shown], distance=distance)
     landmarks = set(placed.landmarks)

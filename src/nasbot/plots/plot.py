@@ -211,7 +211,7 @@ def _diff(snapshot: Snapshot, options: PlotOptions) -> Scene:
         return _said("Difference of two networks", pair)
     first, second = pair
     names = (_named(snapshot, first), _named(snapshot, second))
-    return diff_scene(network_diff(first.arch, second.arch), names=names)
+    return diff_scene(network_diff(first.arch, second.arch, preset=snapshot.distance.rules), names=names)
 
 
 def _match(snapshot: Snapshot, options: PlotOptions) -> Scene:
@@ -219,7 +219,8 @@ def _match(snapshot: Snapshot, options: PlotOptions) -> Scene:
     if isinstance(pair, str):
         return _said("Match of two networks", pair)
     first, second = pair
-    return matching_scene(explain(first.arch, second.arch), names=(_named(snapshot, first), _named(snapshot, second)))
+    matching = explain(first.arch, second.arch, preset=snapshot.distance.rules)
+    return matching_scene(matching, names=(_named(snapshot, first), _named(snapshot, second)))
 
 
 def _no_best(snapshot: Snapshot) -> str:

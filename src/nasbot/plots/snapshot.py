@@ -8,11 +8,15 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
+from nasbot.errors import OptionError
+from nasbot.otmann import Otmann
+from nasbot.otmann.presets import PAPER, PRESETS, search_rules
 from nasbot.trial import Direction, Failed, History, Trial
 
 if TYPE_CHECKING:  # at run time it would bring all searchers, and scipy, to the live page
@@ -53,6 +57,18 @@ class Snapshot:
             return str(described["name"])
         names = [trial.origin.searcher for trial in self.history if trial.origin.was_proposed]
         return max(dict.fromkeys(names), key=names.count, default="")
+
+    @property
+    def distance(self) -> Otmann:
+        """The study's own distance, by which all its pictures compare; where it is not known, that of a search."""
+        searcher = self.settings.get("searcher")
+        described = searcher.get("distance") if isinstance(searcher, Mapping) else None
+        if isinstance(described, Mapping) and str(described.get("preset")) in PRESETS:
+            given = described.get("structural_weights")
+            weights = [float(w) for w in given if isinstance(w, int | float)] if isinstance(given, list) else None
+            with suppress(OptionError):
+                return Otmann(preset=str(described["preset"]), structural_weights=weights or None)
+        return Otmann(preset=search_rules(self.history[0].arch.vocabulary) if len(self.history) else PAPER)
 
     @property
     def elapsed(self) -> float:

@@ -47,7 +47,7 @@ from nasbot.evolution import CNN_MODIFIERS, MLP_MODIFIERS, evaluation_schedule, 
 from nasbot.gp import Belief, BeliefOptions, Prediction, Rows, fit_belief
 from nasbot.gp.mixture import mixture_moments
 from nasbot.otmann import NetworkDistance, Otmann
-from nasbot.otmann.presets import LOG_MASS, PAPER
+from nasbot.otmann.presets import search_rules
 from nasbot.searchers.base import Proposal
 from nasbot.searchers.effect import Effect, Effects, Near
 from nasbot.searchers.memory import DistanceMemory, NeighbourMemory
@@ -90,15 +90,6 @@ class KernelTerms(StrEnum):
     NORMALISED = "d_bar"
 
 
-def default_distance(vocabulary: Vocabulary) -> Otmann:
-    """OTMANN with the paper's masses; for networks whose layers shrink images, CNNs, with the logarithms of them.
-
-    Masses are products, so the few widest layers rule the distance, and depth and branches hardly show. In CNNs those
-    matter more to the search than widths do, in MLPs they do not: docs/deviations.md has the measurements.
-    """
-    return Otmann(preset=LOG_MASS if vocabulary.shrinks_images else PAPER)
-
-
 def default_modifiers(vocabulary: Vocabulary) -> tuple[str, ...]:
     """The paper's nine and leaps of units; for CNNs also with the release's preferences for branches.
 
@@ -132,7 +123,7 @@ class NASBOT(PoolSearcher):
     """
 
     modifiers: tuple[str, ...] = None  # type: ignore[assignment]  # ``default_modifiers`` unless some are given
-    distance: NetworkDistance = None  # type: ignore[assignment]  # that of ``default_distance`` unless one is given
+    distance: NetworkDistance = None  # type: ignore[assignment]  # OTMANN with ``search_rules`` unless one is given
     belief: BeliefOptions = field(default_factory=BeliefOptions)
     acquisition: Acquisition = field(default_factory=LogEI)  # or its name: "log-ei", "ei", "ucb", "thompson", "uniform"
     maximiser: Maximiser = Maximiser.CLIMBING
@@ -148,7 +139,7 @@ class NASBOT(PoolSearcher):
             object.__setattr__(self, "modifiers", default_modifiers(self.space.vocabulary))
         super().__post_init__()
         if self.distance is None:
-            object.__setattr__(self, "distance", default_distance(self.space.vocabulary))
+            object.__setattr__(self, "distance", Otmann(preset=search_rules(self.space.vocabulary)))
         object.__setattr__(self, "acquisition", acquisition_of(self.acquisition))
         for option, kind in (("maximiser", Maximiser), ("kernel_terms", KernelTerms)):
             object.__setattr__(self, option, member(kind, getattr(self, option), option))
