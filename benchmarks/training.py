@@ -138,7 +138,8 @@ def our_loop(arch: Architecture) -> Turn:
 
     def turn(n_steps: int) -> None:
         for _ in range(n_steps):
-            take_step(*next(batches), STEP_SIZE)
+            xb, yb = next(batches)
+            take_step(xb, yb, STEP_SIZE)
 
     return turn
 

@@ -10,9 +10,12 @@ TINY = {"budget": 1, "steps": 150, "validation_fraction": 0.25}
 REGRESSOR = NASBOTRegressor(start_from=[chain("mlp-reg", [Layer("relu", 16)])], **TINY)
 CLASSIFIER = NASBOTClassifier(start_from=[chain("mlp-class", [Layer("relu", 16)])], **TINY)
 
-# None is deselected: where one must be, expected_failed_checks takes its name and the reason.
+NOT_OURS = {
+    "check_sample_weight_equivalence_on_dense_data": "rows are divided and batched at random, so repeated rows are "
+    "divided otherwise; tests/data/test_weighting.py compares steps, losses and metrics where they are exact",
+}
 
 
-@parametrize_with_checks([REGRESSOR, CLASSIFIER])
+@parametrize_with_checks([REGRESSOR, CLASSIFIER], expected_failed_checks=lambda _: NOT_OURS)
 def test_manners(estimator, check):
     check(estimator)

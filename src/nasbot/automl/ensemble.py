@@ -36,7 +36,12 @@ class Selection:
 
 
 def select(
-    predictions: np.ndarray, truth: np.ndarray, *, scales: Sequence[float] | None = None, metric: Metric | None = None
+    predictions: np.ndarray,
+    truth: np.ndarray,
+    *,
+    scales: Sequence[float] | None = None,
+    metric: Metric | None = None,
+    row_weights: np.ndarray | None = None,
 ) -> Selection:
     """Choose an ensemble by the validation rows. Deterministic; among equals the earlier network wins.
 
@@ -45,6 +50,7 @@ def select(
         truth: (n, outputs) numbers, judged by mean squared error, or (n,) classes as whole numbers, by log-loss.
         scales: what to divide the errors of each output by; with those of the target the loss is a trial's.
         metric: what to judge by instead.
+        row_weights: (n,), how much each row counts; None: all alike.
 
     Returns:
         Members, weights and losses. On the validation rows it is never worse than the best single network.
@@ -52,7 +58,7 @@ def select(
     Raises:
         DataError: where the shapes do not fit, or a prediction is not a number.
     """
-    given, loss_on = _rows_and_loss(np.asarray(predictions), np.asarray(truth), scales, metric)
+    given, loss_on = _rows_and_loss(np.asarray(predictions), np.asarray(truth), scales, metric, row_weights)
     single = float(loss_on(ALL)(given).min())
 
     def path_on(rows: slice) -> list[list[int]]:
@@ -95,7 +101,11 @@ def _greedy(given: np.ndarray, loss: Loss) -> list[list[int]]:
 
 
 def _rows_and_loss(
-    predictions: np.ndarray, truth: np.ndarray, scales: Sequence[float] | None, metric: Metric | None
+    predictions: np.ndarray,
+    truth: np.ndarray,
+    scales: Sequence[float] | None,
+    metric: Metric | None,
+    row_weights: np.ndarray | None,
 ) -> tuple[np.ndarray, Callable[[slice], Loss]]:
     """What is averaged, and its loss on some of the rows.
 
@@ -111,19 +121,30 @@ def _rows_and_loss(
         raise DataError(f"truth: expected {predictions.shape[1:]} numbers or ({n},) classes, got {truth.shape}")
     if metric is not None:
         whole = predictions.astype(np.float64)
-        return np.exp(whole) if is_class else whole, lambda rows: _loss_by(metric, truth[rows])
+        return np.exp(whole) if is_class else whole, lambda rows: _loss_by(
+            metric, truth[rows], None if row_weights is None else row_weights[rows]
+        )
     if is_class:
         of_truth = np.take_along_axis(predictions.astype(np.float64), truth[None, :, None], axis=2)[:, :, 0]
-        return np.exp(of_truth), lambda _: lambda p: -np.log(np.maximum(p, SMALLEST)).mean(axis=-1)
+        return np.exp(of_truth), lambda rows: lambda p: _mean_row(-np.log(np.maximum(p, SMALLEST)), row_weights, rows)
     errors = (predictions.astype(np.float64) - truth) / (1.0 if scales is None else np.asarray(scales))
-    return errors, lambda _: lambda e: np.square(e).mean(axis=(-2, -1))
+    if row_weights is None:
+        return errors, lambda _: lambda e: np.square(e).mean(axis=(-2, -1))
+    return errors, lambda rows: lambda e: _mean_row(np.square(e).mean(axis=-1), row_weights, rows)
 
 
-def _loss_by(metric: Metric, truth: np.ndarray) -> Loss:
+def _mean_row(losses: np.ndarray, row_weights: np.ndarray | None, rows: slice) -> np.ndarray:
+    """Of losses (..., n) the mean over these rows, each as heavy as it is."""
+    return np.asarray(
+        losses.mean(axis=-1) if row_weights is None else np.average(losses, axis=-1, weights=row_weights[rows])
+    )
+
+
+def _loss_by(metric: Metric, truth: np.ndarray, row_weights: np.ndarray | None) -> Loss:
     def loss(given: np.ndarray) -> np.ndarray:
         if given.ndim == 2:
-            return np.asarray(metric.cost(metric(truth, given)))
-        return np.array([metric.cost(metric(truth, one)) for one in given])
+            return np.asarray(metric.cost(metric(truth, given, row_weights)))
+        return np.array([metric.cost(metric(truth, one, row_weights)) for one in given])
 
     return loss
 

@@ -24,7 +24,7 @@ from nasbot.trial import POOL, History, Trial
 
 if TYPE_CHECKING:
     from nasbot.automl.found import FoundStudy
-    from nasbot.data.dataset import Dataset
+    from nasbot.data.dataset import Dataset, Part
     from nasbot.exporting.model_file import Model
 
 # -- choosing ----------------------------------------------------------------------------------------------------------
@@ -49,7 +49,13 @@ def members_of(study: FoundStudy) -> Members | None:
     truth = truth_of(data, data.valid.y)
     scales = None if data.is_classification else target.scales  # type: ignore[union-attr]  # a NumberTarget's
     asked = study.metric if study.has_metric else None
-    found = select(np.stack([valid for _, (valid, _) in known]), truth, scales=scales, metric=asked)
+    found = select(
+        np.stack([valid for _, (valid, _) in known]),
+        truth,
+        scales=scales,
+        metric=asked,
+        row_weights=data.valid.weights if asked is not None else data.loss_weights(data.valid),
+    )
     return Members(tuple(known[i][0].number for i in found.members), found.weights, found)
 
 
@@ -173,21 +179,21 @@ def _averaged(parts: Sequence[np.ndarray], weights: Sequence[float], data: Datas
 
 
 def _result(data: Dataset, metric: Metric, valid: np.ndarray, test: np.ndarray) -> Result:
-    on_valid = _metrics(data, metric, valid, data.valid.y)
-    on_test = _metrics(data, metric, test, data.test.y) if len(data.test) else {}
+    on_valid = _metrics(data, metric, valid, data.valid)
+    on_test = _metrics(data, metric, test, data.test) if len(data.test) else {}
     details = {f"test_{key}": value for key, value in on_test.items() if key != metric.name}
     return Result(metric.name, on_valid[metric.name], on_test.get(metric.name), details)
 
 
-def _metrics(data: Dataset, metric: Metric, predictions: np.ndarray, y: np.ndarray) -> dict[str, float]:
+def _metrics(data: Dataset, metric: Metric, predictions: np.ndarray, part: Part) -> dict[str, float]:
     """The metric, and what else people ask about where it is defined."""
     names = ("log-loss", "accuracy", "balanced-accuracy", "f1") if data.is_classification else ("mse", "rmse", "r2")
-    truth, exact = truth_of(data, y), predictions.astype(np.float64)
+    truth, exact = truth_of(data, part.y), predictions.astype(np.float64)
     answers = np.exp(exact) if data.is_classification else exact
-    found = {name: METRICS[name](truth, answers) for name in dict.fromkeys((metric.name, *names))}
+    found = {name: METRICS[name](truth, answers, part.weights) for name in dict.fromkeys((metric.name, *names))}
     if not data.is_classification:
         scales = np.asarray(data.preprocessing.target.scales)  # type: ignore[union-attr]  # a NumberTarget's
-        found["standardised_mse"] = METRICS["mse"](truth / scales, answers / scales)
+        found["standardised_mse"] = METRICS["mse"](truth / scales, answers / scales, part.weights)
     return {name: value for name, value in found.items() if math.isfinite(value)}
 
 

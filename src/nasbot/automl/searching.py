@@ -134,7 +134,7 @@ def search(
         fork: the name of a new study that begins with the completed trials of ``name``.
         on_start: called with what is about to happen.
         on_change: called with every new state of a trial.
-        **data_options: as of ``nasbot.data.dataset.dataset_of``: task, split, drop, …
+        **data_options: as of ``nasbot.data.dataset.dataset_of``: task, split, drop, sample_weight, …
 
     Returns:
         The study, open for reading.

@@ -65,6 +65,14 @@ def run(
     time: Annotated[
         str | None, typer.Option(metavar="COL", help="Train on the first rows by this column, test on the last.")
     ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="How much each row counts, in loss and metrics; not an input."),
+    ] = None,
+    class_weight: Annotated[
+        str | None,
+        typer.Option(metavar="WEIGHTS", help="How much classes count in the loss: balanced, or rare=5,common=1."),
+    ] = None,
     valid: Annotated[str | None, typer.Option(metavar="FILE", help="Validation rows, with DATA's columns.")] = None,
     test: Annotated[str | None, typer.Option(metavar="FILE", help="Test rows, with DATA's columns.")] = None,
     split: Annotated[str, typer.Option(help="Shares for training, validation and test.")] = "0.6,0.2,0.2",
@@ -101,6 +109,7 @@ def run(
     The study is kept, so the same command goes on where it was left, with a larger budget for longer. Ctrl-C is safe.
     """
     from nasbot.data.metrics import metric_for
+    from nasbot.data.weighting import parsed_class_weight
     from nasbot.otmann.solver import compile_in_background
 
     shares = parsed_split(split)
@@ -109,7 +118,8 @@ def run(
     if searcher == "nasbot":
         compile_in_background()  # while the data are read; the search waits for it before its clock starts
     options: dict[str, Any] = {"task": task, "seed": seed, "split": shares, "drop": tuple(drop or ())}
-    options |= {"groups": group, "time": time, "valid": valid, "test": test}
+    options |= {"groups": group, "time": time, "valid": valid, "test": test, "sample_weight": weight}
+    options |= {"class_weight": None if class_weight is None else parsed_class_weight(class_weight)}
     goal = None if not target else target[0] if len(target) == 1 else tuple(target)
     prepared = data_named(data, goal, folder, {key: value for key, value in options.items() if value is not None})
     if metric is not None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from nasbot import _json
 from nasbot._files import write_whole
 from nasbot._rng import checked_seed
 from nasbot._typing import Json
@@ -37,6 +38,7 @@ from nasbot.data.preprocessing import (
 from nasbot.data.splitting import checked_indices, checked_shares, split_groups, split_rows, split_time
 from nasbot.data.tables import array_of, as_pandas, check_column, frame_of, listed, table_of
 from nasbot.data.targets import checked_target, inferred_task, target_of
+from nasbot.data.weighting import WEIGHT, class_weights_of, sample_weights_of, weights_lines
 from nasbot.errors import DataError, FileError, OptionError, StorageError
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
 SPLIT = (0.6, 0.2, 0.2)
 FORMAT = 1
 PARTS = ("train", "valid", "test")
+WEIGHTED = {"sample_weights", "class_weights"}  # what is said only of data that have them
 MAX_BYTES = 8 * 2**30  # of prepared inputs
 CHANNELS = (1, 3, 4)
 
@@ -62,6 +65,7 @@ class Part:
 
     X: np.ndarray  # float32, (n, features) or (n, channels, height, width)
     y: np.ndarray  # float32 (n, outputs), standardised; or int64 (n,), classes by number
+    weights: np.ndarray | None = None  # float32 (n,): how much each row counts; None: all alike
 
     def __len__(self) -> int:
         return len(self.X)
@@ -78,6 +82,7 @@ class Dataset:
     test: Part
     n_outputs: int  # numbers to predict, or classes
     preprocessing: Preprocessing
+    class_weights: tuple[float, ...] | None = None  # how much a row of each class counts in the loss; None: all alike
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -102,7 +107,7 @@ class Dataset:
             ).fingerprint
         digest = hashlib.sha256(json.dumps(self._description(), sort_keys=True).encode())
         for part in (self.train, self.valid, self.test):
-            for array in (part.X, part.y):
+            for array in (part.X, part.y, *(() if part.weights is None else (part.weights,))):
                 digest.update(f"{array.dtype.str}{array.shape}".encode())
                 digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
@@ -110,7 +115,19 @@ class Dataset:
     def summary(self) -> list[str]:
         """What was understood of the data, for people to check: a few lines."""
         sizes = ", ".join(f"{len(getattr(self, part)):,} {part}" for part in PARTS)
-        return [f"{self.name}: {sizes} rows", _inputs_line(self.preprocessing), _target_line(self)]
+        lines = [f"{self.name}: {sizes} rows", _inputs_line(self.preprocessing), _target_line(self)]
+        return [*lines, *weights_lines(self)]
+
+    def loss_weights(self, part: Part) -> np.ndarray | None:
+        """How much each row counts in a mean loss, its class counted in: (n,), 1 on average over the training rows."""
+        if part.weights is None and self.class_weights is None:
+            return None
+        scale = float(self._counted(self.train).mean())
+        return np.asarray(self._counted(part) / scale, dtype=np.float32)
+
+    def _counted(self, part: Part) -> np.ndarray:
+        each = np.ones(len(part)) if part.weights is None else part.weights.astype(np.float64)
+        return each if self.class_weights is None else each * np.asarray(self.class_weights)[part.y]
 
     def prepared_as(self, name: str) -> Dataset:
         """The same rows with their numbers prepared another way, fitted on the training rows.
@@ -132,7 +149,7 @@ class Dataset:
         preparation = preparation_of(name, self.train.X, before.inputs.number_inputs)
         assert preparation is not None
         _check_size(sum(len(part) for part in (self.train, self.valid, self.test)), preparation.shape)
-        train, valid, test = (Part(preparation.applied(p.X), p.y) for p in (self.train, self.valid, self.test))
+        train, valid, test = (replace(p, X=preparation.applied(p.X)) for p in (self.train, self.valid, self.test))
         return replace(
             self, train=train, valid=valid, test=test, preprocessing=replace(before, preparation=preparation)
         )
@@ -156,6 +173,8 @@ class Dataset:
                 part: Part = getattr(self, name)
                 _save_array(place / f"{name}_X.npy", part.X)
                 _save_array(place / f"{name}_y.npy", part.y)
+                if part.weights is not None:
+                    _save_array(place / f"{name}_weights.npy", part.weights)
             record = {"format": FORMAT, "name": self.name, "fingerprint": self.fingerprint, **self._description()}
             # Last, and whole or not at all: what lacks it is no data set.
             write_whole(description, json.dumps(record, allow_nan=False).encode())
@@ -175,9 +194,11 @@ class Dataset:
         except ValueError as error:
             raise StorageError(f"{place / 'dataset.json'}: not JSON: {str(error)[:120]}") from None
         expected = {"format", "name", "fingerprint", "kind", "n_outputs", "preprocessing"}
-        if not isinstance(record, Mapping) or set(record) != expected or record["format"] != FORMAT:
+        if not isinstance(record, Mapping) or set(record) - WEIGHTED != expected or record["format"] != FORMAT:
             raise StorageError(f"{place / 'dataset.json'}: not a data set of format {FORMAT}")
-        train, valid, test = (_loaded_part(place, name) for name in PARTS)
+        has_weights = record.get("sample_weights", False) is True
+        train, valid, test = (_loaded_part(place, name, has_weights) for name in PARTS)
+        by_class = record.get("class_weights")
         loaded = cls(
             str(record["kind"]),
             str(record["name"]),
@@ -186,14 +207,23 @@ class Dataset:
             test,
             n_outputs=int(record["n_outputs"]),
             preprocessing=Preprocessing.from_dict(record["preprocessing"]),
+            class_weights=None if by_class is None else _json.numbers(by_class, "class_weights"),
         )
+        if by_class is not None and len(by_class) != loaded.n_outputs:
+            raise StorageError(f"{place}: {len(by_class)} class weights for {loaded.n_outputs} classes")
         if any(part.X.shape[1:] != loaded.preprocessing.input_shape for part in (train, valid, test)):
             raise StorageError(f"{place}: arrays and description do not belong together")
         loaded.__dict__["fingerprint"] = str(record["fingerprint"])  # cached: nothing is read to know it
         return loaded
 
     def _description(self) -> dict[str, Json]:
-        return {"kind": self.kind, "n_outputs": self.n_outputs, "preprocessing": self.preprocessing.to_dict()}
+        return {
+            "kind": self.kind,
+            "n_outputs": self.n_outputs,
+            "preprocessing": self.preprocessing.to_dict(),
+            **({} if self.train.weights is None else {"sample_weights": True}),
+            **({} if self.class_weights is None else {"class_weights": list(self.class_weights)}),
+        }
 
 
 # -- from what people have in hand -------------------------------------------------------------------------------------
@@ -209,6 +239,8 @@ def dataset_of(
     indices: Sequence[np.ndarray] | None = None,
     groups: Any = None,
     time: Any = None,
+    sample_weight: Any = None,
+    class_weight: str | Mapping[Any, float] | None = None,
     drop: Sequence[str] = (),
     channels_last: bool | None = None,
     name: str = "data",
@@ -219,8 +251,10 @@ def dataset_of(
     a column of X. ``task`` is "regression" or "classification", inferred where None. Rows are divided by ``split``,
     shuffled by ``seed``, each class alike; ``indices`` gives the three parts' row numbers instead. With ``groups``, a
     column of X or a value for each row, rows of one group stay together, and the column is no input; with ``time`` the
-    first rows train and the last test. ``drop`` leaves columns out. ``channels_last`` is needed where the shape of the
-    images does not tell.
+    first rows train and the last test. ``sample_weight``, a column of X or a number for each row, says how much a row
+    counts in the loss and in metrics, and the column is no input; ``class_weight`` how much a row of each class counts
+    in the loss: a table, or "balanced" for all classes alike. ``drop`` leaves columns out. ``channels_last`` is needed
+    where the shape of the images does not tell.
 
     Raises DataError for data that cannot be learned from, OptionError for options that cannot be meant.
     """
@@ -237,8 +271,7 @@ def dataset_of(
     labels = np.unique(values.astype(str), return_inverse=True)[1] if classified else None
     if sum(given is not None for given in (indices, groups, time)) > 1:
         raise OptionError("expected at most one of indices, groups and time: each divides the rows")
-    if isinstance(groups, str) and groups not in drop:
-        drop = (*drop, groups)
+    drop = (*drop, *(col for col in (groups, sample_weight) if isinstance(col, str) and col not in drop))
     if groups is not None:
         rows = split_groups(_values_by_row(raw, groups, "groups").to_numpy(), shares, seed=seed)
     elif time is not None:
@@ -261,8 +294,13 @@ def dataset_of(
     _check_size(n, inputs.shape)
     prepared = Preprocessing(inputs, what)
     targets = what.prepared(values)
-    train, valid, test = (Part(inputs.prepared(_rows(raw, chosen)), targets[chosen]) for chosen in rows)
-    return Dataset(_kind(prepared), name, train, valid, test, what.n_outputs, prepared)
+    counts = None if sample_weight is None else sample_weights_of(_values_by_row(raw, sample_weight, WEIGHT), rows)
+    train, valid, test = (
+        Part(inputs.prepared(_rows(raw, chosen)), targets[chosen], None if counts is None else counts[chosen])
+        for chosen in rows
+    )
+    by_class = None if class_weight is None else class_weights_of(class_weight, what, train.y, train.weights)
+    return Dataset(_kind(prepared), name, train, valid, test, what.n_outputs, prepared, by_class)
 
 
 def read_dataset(
@@ -454,17 +492,20 @@ def _save_array(path: Path, array: np.ndarray) -> None:
     write_whole(path, lambda file: np.save(file, np.ascontiguousarray(array), allow_pickle=False))
 
 
-def _loaded_part(place: Path, name: str) -> Part:
+def _loaded_part(place: Path, name: str, has_weights: bool) -> Part:
     arrays = []
-    for letter in "Xy":
-        path = place / f"{name}_{letter}.npy"
+    for what in ("X", "y", *(("weights",) if has_weights else ())):
+        path = place / f"{name}_{what}.npy"
         try:
             arrays.append(np.load(path, mmap_mode="r", allow_pickle=False))
         except OSError as error:
             raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
         except ValueError as error:
             raise StorageError(f"{path}: not an array: {str(error)[:120]}") from None
-    X, y = arrays
+    X, y = arrays[:2]
+    weights = arrays[2] if has_weights else None
+    if weights is not None and (weights.dtype != np.float32 or weights.shape != (len(X),)):
+        raise StorageError(f"{place}: the weights of {name} do not belong to its rows")
     if X.dtype != np.float32 or y.dtype not in (np.dtype(np.float32), np.dtype(np.int64)) or len(X) != len(y):
         raise StorageError(f"{place}: the arrays of {name} do not belong together")
-    return Part(X, y)
+    return Part(X, y, weights)

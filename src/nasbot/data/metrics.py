@@ -5,7 +5,8 @@ predicted  regression: (n, outputs) numbers in people's units       classificati
 
 Several outputs, and classes one against the rest, are averaged with equal weights. No class is special: with two
 classes ``f1`` and ``average-precision`` are the mean over both, so that it does not matter which one is called
-positive. Values agree with scikit-learn's; ``log-loss`` takes probabilities as they are down to 1e-308.
+positive. Values agree with scikit-learn's; ``log-loss`` takes probabilities as they are down to 1e-308. Where rows have
+weights they are scikit-learn's with ``sample_weight``: a row of weight 2 counts as two rows.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from nasbot.errors import OptionError
 if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
 
-Formula = Callable[[np.ndarray, np.ndarray], float]  # of truth and predictions; NaN where it is not defined
+Weights = np.ndarray | None  # (n,): how much each row counts; None: all alike
+Formula = Callable[[np.ndarray, np.ndarray, Weights], float]  # of truth and predictions; NaN where it is not defined
 REGRESSION, CLASSIFICATION = "regression", "classification"
 IMBALANCED = 0.8  # a majority's share of the training rows from which it is named
 SMALLEST = float(np.finfo(np.float64).tiny)  # a probability from which a logarithm is taken
@@ -38,9 +40,12 @@ class Metric:
     higher_is_better: bool
     formula: Formula
 
-    def __call__(self, truth: np.ndarray, predicted: np.ndarray) -> float:
+    def __call__(self, truth: np.ndarray, predicted: np.ndarray, weights: Weights = None) -> float:
         """The value in the metric's own sense; NaN where it is not defined for this truth."""
-        return self.formula(np.asarray(truth), np.asarray(predicted, dtype=np.float64))
+        exact = None if weights is None else np.asarray(weights, dtype=np.float64)
+        if exact is not None and not (exact > 0).all():  # a row that does not count is not there
+            truth, predicted, exact = (np.asarray(values)[exact > 0] for values in (truth, predicted, exact))
+        return self.formula(np.asarray(truth), np.asarray(predicted, dtype=np.float64), exact)
 
     def cost(self, value: float) -> float:
         """The value turned so that lower is better; infinite for NaN."""
@@ -82,7 +87,7 @@ def metric_for(name: str | Metric, data: Dataset) -> Metric:
     if metric.name == "mape" and (n_zeros := int((np.abs(truth) < 1e-6 * np.abs(truth).max()).sum())):
         raise OptionError(f"metric: mape divides by the target, which is 0 in {n_zeros:,} validation rows; try mae")
     baseline = _shares(data, len(truth)) if data.is_classification else np.zeros_like(truth)
-    if math.isnan(metric(truth, baseline)):
+    if math.isnan(metric(truth, baseline, data.valid.weights)):
         what = "classes" if data.is_classification else "rows"
         raise OptionError(
             f"metric: {metric.name} needs at least two {what} among the {len(truth)} validation rows; "
@@ -127,28 +132,38 @@ def _shares(data: Dataset, n: int) -> np.ndarray:
 # -- numbers -----------------------------------------------------------------------------------------------------------
 
 
-def _mse(truth: np.ndarray, predicted: np.ndarray) -> float:
-    return float(np.square(predicted - truth).mean())
+def _mean(values: np.ndarray, weights: Weights) -> float:
+    """Over rows and outputs."""
+    return float(values.mean() if weights is None else np.average(values, axis=0, weights=weights).mean())
 
 
-def _rmse(truth: np.ndarray, predicted: np.ndarray) -> float:
-    return float(np.sqrt(np.square(predicted - truth).mean(axis=0)).mean())
+def _by_output(values: np.ndarray, weights: Weights) -> np.ndarray:
+    return np.asarray(values.mean(axis=0) if weights is None else np.average(values, axis=0, weights=weights))
 
 
-def _mae(truth: np.ndarray, predicted: np.ndarray) -> float:
-    return float(np.abs(predicted - truth).mean())
+def _mse(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> float:
+    return _mean(np.square(predicted - truth), weights)
 
 
-def _mape(truth: np.ndarray, predicted: np.ndarray) -> float:
-    return float((np.abs(predicted - truth) / np.maximum(np.abs(truth), np.finfo(np.float64).eps)).mean())
+def _rmse(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> float:
+    return float(np.sqrt(_by_output(np.square(predicted - truth), weights)).mean())
 
 
-def _r2(truth: np.ndarray, predicted: np.ndarray) -> float:
+def _mae(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> float:
+    return _mean(np.abs(predicted - truth), weights)
+
+
+def _mape(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> float:
+    return _mean(np.abs(predicted - truth) / np.maximum(np.abs(truth), np.finfo(np.float64).eps), weights)
+
+
+def _r2(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> float:
     """1 - residual / variance of each output; of a constant one 1 where it is met exactly, 0 elsewhere."""
     if len(truth) < 2:
         return math.nan
-    residual = np.square(predicted - truth).sum(axis=0)
-    spread = np.square(truth - truth.mean(axis=0)).sum(axis=0)
+    each = 1.0 if weights is None else weights[:, None]
+    residual = (each * np.square(predicted - truth)).sum(axis=0)
+    spread = (each * np.square(truth - _by_output(truth, weights))).sum(axis=0)
     share = residual / np.where(spread > 0, spread, 1.0)
     return float(np.where(spread > 0, 1.0 - share, np.where(residual > 0, 0.0, 1.0)).mean())
 
@@ -156,77 +171,87 @@ def _r2(truth: np.ndarray, predicted: np.ndarray) -> float:
 # -- classes -----------------------------------------------------------------------------------------------------------
 
 
-def _log_loss(truth: np.ndarray, predicted: np.ndarray) -> float:
+def _log_loss(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> float:
     of_truth = np.take_along_axis(predicted, truth[:, None], axis=1)
-    return -float(np.log(np.maximum(of_truth, SMALLEST)).mean())
+    return -_mean(np.log(np.maximum(of_truth, SMALLEST)), weights)
 
 
-def _accuracy(truth: np.ndarray, predicted: np.ndarray) -> float:
-    return float((predicted.argmax(axis=1) == truth).mean())
+def _accuracy(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> float:
+    return _mean(predicted.argmax(axis=1) == truth, weights)
 
 
-def _error(truth: np.ndarray, predicted: np.ndarray) -> float:
-    return float((predicted.argmax(axis=1) != truth).mean())
+def _error(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> float:
+    return _mean(predicted.argmax(axis=1) != truth, weights)
 
 
-def _counts(truth: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _counts(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of each class: rows of it that are predicted as such, rows predicted as such, rows of it."""
     n, said = predicted.shape[1], predicted.argmax(axis=1)
-    hits, claims, rows = truth[said == truth], said, truth
-    return np.bincount(hits, minlength=n), np.bincount(claims, minlength=n), np.bincount(rows, minlength=n)
+    is_hit = said == truth
+    of_hits = None if weights is None else weights[is_hit]
+    hits = np.bincount(truth[is_hit], of_hits, minlength=n)
+    return hits, np.bincount(said, weights, minlength=n), np.bincount(truth, weights, minlength=n)
 
 
-def _balanced_accuracy(truth: np.ndarray, predicted: np.ndarray) -> float:
+def _balanced_accuracy(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> float:
     """The mean share of each class's rows that is found, over the classes that there are."""
-    hits, _, rows = _counts(truth, predicted)
+    hits, _, rows = _counts(truth, predicted, weights)
     return float((hits[rows > 0] / rows[rows > 0]).mean())
 
 
-def _f1_of_classes(truth: np.ndarray, predicted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _f1_of_classes(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
     """F1 and rows of each class that is there or predicted."""
-    hits, claims, rows = _counts(truth, predicted)
+    hits, claims, rows = _counts(truth, predicted, weights)
     named = claims + rows > 0
     return 2 * hits[named] / (claims + rows)[named], rows[named]
 
 
-def _f1(truth: np.ndarray, predicted: np.ndarray) -> float:
-    return float(_f1_of_classes(truth, predicted)[0].mean())
+def _f1(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> float:
+    return float(_f1_of_classes(truth, predicted, weights)[0].mean())
 
 
-def _f1_weighted(truth: np.ndarray, predicted: np.ndarray) -> float:
-    f1, rows = _f1_of_classes(truth, predicted)
+def _f1_weighted(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> float:
+    f1, rows = _f1_of_classes(truth, predicted, weights)
     return float((f1 * rows).sum() / rows.sum())
 
 
-def _one_against_rest(curve: Callable[[np.ndarray, np.ndarray], float]) -> Formula:
+def _one_against_rest(curve: Formula) -> Formula:
     """The mean over the classes that some rows, but not all, have."""
 
-    def mean(truth: np.ndarray, predicted: np.ndarray) -> float:
+    def mean(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> float:
         present = np.unique(truth)
         if len(present) < 2:
             return math.nan
         if predicted.shape[1] == 2 and curve is _area:  # the same from both sides
             present = present[1:]
-        return float(np.mean([curve(truth == label, predicted[:, label]) for label in present]))
+        return float(np.mean([curve(truth == label, predicted[:, label], weights) for label in present]))
 
     return mean
 
 
-def _area(is_class: np.ndarray, score: np.ndarray) -> float:
+def _area(is_class: np.ndarray, score: np.ndarray, weights: Weights) -> float:
     """Under the ROC curve: how often a row of the class scores higher than another, ties counting half."""
     _, place, counts = np.unique(score, return_inverse=True, return_counts=True)
+    if weights is not None:
+        inside = np.bincount(place, weights * is_class, minlength=len(counts))
+        outside = np.bincount(place, weights * ~is_class, minlength=len(counts))
+        below = np.cumsum(outside) - outside / 2
+        return float((inside * below).sum() / (inside.sum() * outside.sum()))
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]
     n_class = int(is_class.sum())
     above = float(ranks[is_class].sum()) - n_class * (n_class + 1) / 2
     return above / (n_class * (len(score) - n_class))
 
 
-def _average_precision(is_class: np.ndarray, score: np.ndarray) -> float:
+def _average_precision(is_class: np.ndarray, score: np.ndarray, weights: Weights) -> float:
     """The mean precision at the thresholds of the scores, weighted by the recall that each adds."""
     order = np.argsort(-score, kind="stable")
     ends = np.flatnonzero(np.append(np.diff(score[order]) != 0, True))  # of equal scores the last
-    hits = np.cumsum(is_class[order])[ends]
-    return float((np.diff(hits, prepend=0) * hits / (ends + 1)).sum() / hits[-1])
+    if weights is None:
+        hits, rows = np.cumsum(is_class[order])[ends], ends + 1
+    else:
+        hits, rows = np.cumsum((weights * is_class)[order])[ends], np.cumsum(weights[order])[ends]
+    return float((np.diff(hits, prepend=0) * hits / rows).sum() / hits[-1])
 
 
 METRICS: dict[str, Metric] = {

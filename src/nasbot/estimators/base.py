@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
@@ -67,7 +67,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
     # -- fitting -----------------------------------------------------------------------------------------------------
 
-    def _search(self, X: Any, y: Any) -> None:
+    def _search(self, X: Any, y: Any, sample_weight: Any, class_weight: Any = None) -> None:
         """Prepare, search, keep the model; everything that a person can get wrong is found out here."""
         from nasbot.automl import search
         from nasbot.data.dataset import dataset_of
@@ -75,7 +75,16 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 
         share = self._checked_share()
         seed = self._seed()
-        data = dataset_of(X, y, task=self._task, seed=seed, split=(1 - share, share, 0.0), name=type(self).__name__)
+        data = dataset_of(
+            X,
+            y,
+            task=self._task,
+            seed=seed,
+            split=(1 - share, share, 0.0),
+            name=type(self).__name__,
+            sample_weight=None if sample_weight is None else _check_sample_weight(sample_weight, X),
+            class_weight=class_weight,
+        )
         recipe = recipe_of(self.recipe)
         found = search(
             data,

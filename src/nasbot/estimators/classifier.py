@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,6 +25,7 @@ class NASBOTClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc] 
     ----------
     budget : trials, or time ("10m", "1h30m"), that the search may spend, the pool and the finals among it.
     metric : what networks are chosen by, a name such as "mae" or "auc"; None for the validation loss.
+    class_weight : how much a row of each class counts in the loss: "balanced" for all classes alike, or a table.
     study : name or file to keep the search under, so that ``fit`` on the same data goes on with it; None keeps nothing.
     workers : how many networks are trained at a time, each in a process of its own where there are several.
     searcher : "nasbot", "random", "evolution" or "treebo".
@@ -46,8 +49,48 @@ class NASBOTClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc] 
     _task: ClassVar[str] = "classification"
     _takes_images: ClassVar[bool] = True
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Search for the network that tells the classes y, of shape (n,), from the rows of X."""
+    def __init__(
+        self,
+        *,
+        budget: int | str = 20,
+        metric: str | None = None,
+        class_weight: str | Mapping[Any, float] | None = None,
+        study: str | Path | None = None,
+        workers: int = 1,
+        searcher: str = "nasbot",
+        recipe: str = "fast",
+        steps: int | None = None,
+        seconds_per_trial: float | None = None,
+        start_from: Iterable[Any] = (),
+        validation_fraction: float = 0.2,
+        ensemble: bool = True,
+        tune: Any = "auto",
+        pool: Any = "default",
+        random_state: Any = 0,
+    ) -> None:
+        super().__init__(
+            budget=budget,
+            metric=metric,
+            study=study,
+            workers=workers,
+            searcher=searcher,
+            recipe=recipe,
+            steps=steps,
+            seconds_per_trial=seconds_per_trial,
+            start_from=start_from,
+            validation_fraction=validation_fraction,
+            ensemble=ensemble,
+            tune=tune,
+            pool=pool,
+            random_state=random_state,
+        )
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Search for the network that tells the classes y, of shape (n,), from the rows of X.
+
+        ``sample_weight``, of shape (n,), says how much each row counts, in the loss and in the choice of networks.
+        """
         inputs = self._inputs(X, reset=True)
         if y is None:
             raise ValueError("This NASBOTClassifier estimator requires y to be passed, but the target y is None")
@@ -58,7 +101,7 @@ class NASBOTClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc] 
         classes = np.unique(target)
         if len(classes) < 2:
             raise DataError(f"y: every row is of one class, {str(classes[0])[:40]!r}; expected at least two classes")
-        self._search(inputs, target)
+        self._search(inputs, target, sample_weight, self.class_weight)
         self.classes_ = classes
         return self
 

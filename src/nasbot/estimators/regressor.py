@@ -42,14 +42,17 @@ class NASBOTRegressor(RegressorMixin, SearchEstimator):  # type: ignore[misc]  #
     _task: ClassVar[str] = "regression"
     _takes_images: ClassVar[bool] = False
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Search for the network that predicts y, of shape (n,) or (n, outputs), from the rows of X."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Search for the network that predicts y, of shape (n,) or (n, outputs), from the rows of X.
+
+        ``sample_weight``, of shape (n,), says how much each row counts, in the loss and in the choice of networks.
+        """
         inputs = self._inputs(X, reset=True)
         if y is None:
             raise ValueError("This NASBOTRegressor estimator requires y to be passed, but the target y is None")
         target = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
         check_consistent_length(inputs, target)
-        self._search(inputs, target)
+        self._search(inputs, target, sample_weight)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

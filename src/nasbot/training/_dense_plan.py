@@ -121,8 +121,11 @@ class DensePlan:
             works[u].sources.append(_Source(emitted, columns, columns.t(), gradient[:, start:end], back))
             start = end
 
-    def step(self, x: Tensor, y: Tensor) -> float:
-        """Gradients of the mean loss of this batch (or of its sum), left in ``gradients``; returns the mean loss."""
+    def step(self, x: Tensor, y: Tensor, weights: Tensor | None = None) -> float:
+        """Gradients of the mean loss of this batch (or of its sum), left in ``gradients``; returns the mean loss.
+
+        With ``weights``, (n,), each row's loss counts so many times.
+        """
         self.input.copy_(x)
         for work in self.forward_order:
             sums = work.sums
@@ -134,7 +137,7 @@ class DensePlan:
             if work.kept is not None:  # from torch's global state and in its own order, as autograd's twin draws
                 stays = 1.0 - self.dropout
                 torch.mul(work.activated, work.kept.bernoulli_(stays).div_(stays), out=work.emitted)
-        loss = self._class_loss(y) if self.network.classifies else self._number_loss(y)
+        loss = self._class_loss(y, weights) if self.network.classifies else self._number_loss(y, weights)
         for work in self.backward_order:
             dz = work.sums_gradient
             if work.kept is not None:
@@ -152,26 +155,26 @@ class DensePlan:
                     source.gradient.addmm_(dz, source.columns)
         return loss
 
-    def _number_loss(self, y: Tensor) -> float:
+    def _number_loss(self, y: Tensor, weights: Tensor | None) -> float:
         """Mean squared error of the mean of the decision layers, all of which get the same gradient."""
         k, n, n_outputs = self.decisions.shape
         out = self.decisions[0] if k == 1 else self.decisions.mean(dim=0)
         difference = torch.sub(out, y)
-        flat = difference.reshape(-1)
-        loss = float(torch.dot(flat, flat)) / (n * n_outputs)
+        weighted = difference if weights is None else difference * weights[:, None]
+        loss = float(torch.dot(difference.reshape(-1), weighted.reshape(-1))) / (n * n_outputs)
         scale = 2.0 / (k * n_outputs * (1 if self.sums else n))
-        torch.mul(difference, scale, out=self.decisions_gradient[0])
+        torch.mul(weighted, scale, out=self.decisions_gradient[0])
         if k > 1:
             self.decisions_gradient[1:] = self.decisions_gradient[0]
         return loss
 
-    def _class_loss(self, y: Tensor) -> float:
+    def _class_loss(self, y: Tensor, weights: Tensor | None) -> float:
         """Negative log-likelihood under the mean of the decision layers' probabilities.
 
         Each layer's gradient is its own (p - truth), times its share of the probability given to the truth.
         """
         if self.smoothing:
-            return self._smoothed_loss(y)
+            return self._smoothed_loss(y, weights)
         k, n, _ = self.decisions.shape
         logs = torch.log_softmax(self.decisions, dim=2)
         truth = y.view(1, n, 1).expand(k, n, 1)
@@ -182,19 +185,26 @@ class DensePlan:
             shares = torch.exp(of_truth - together)
             loss = math.log(k) - float(together.mean())
         else:
-            loss = -float(of_truth.mean())
+            together = of_truth[0]
+            loss = -float(together.mean())
+        if weights is not None:
+            counted = weights.view(n, 1)
+            loss = float((counted * (math.log(k) - together)).mean())
+            shares = shares * counted
         gradient = torch.exp(logs, out=self.decisions_gradient)
         gradient.scatter_add_(2, truth, self.minus_one.expand(k, n, 1))
         gradient.mul_(shares if self.sums else shares / n)
         return loss
 
-    def _smoothed_loss(self, y: Tensor) -> float:
+    def _smoothed_loss(self, y: Tensor, weights: Tensor | None) -> float:
         """The same with a truth that is spread over all classes: each layer's share of every class counts."""
         k, n, n_classes = self.decisions.shape
         logs = torch.log_softmax(self.decisions, dim=2)
         together = torch.logsumexp(logs, dim=0) - math.log(k)  # (n, classes)
         truth = torch.full_like(together, self.smoothing / n_classes)
         truth.scatter_add_(1, y.view(n, 1), truth.new_full((n, 1), 1.0 - self.smoothing))
+        if weights is not None:
+            truth.mul_(weights.view(n, 1))
         loss = -float(torch.sum(truth * together)) / n
         shared = truth * torch.exp(logs - together) / k  # (k, n, classes)
         gradient = torch.exp(logs, out=self.decisions_gradient)

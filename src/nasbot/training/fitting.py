@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,4 +69,4 @@ def _prepared(data: Dataset, X: Any, y: Any, seed: int) -> Dataset:
     classes = target if data.is_classification else None
     rows = split_rows(len(inputs), (1 - FOR_STOPPING, FOR_STOPPING, 0.0), seed=seed, classes=classes)
     train_part, valid, test = (Part(inputs[chosen], target[chosen]) for chosen in rows)
-    return Dataset(data.kind, data.name, train_part, valid, test, data.n_outputs, data.preprocessing)
+    return replace(data, train=train_part, valid=valid, test=test)

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -182,9 +183,11 @@ class _Course:
         network.to(self.device)
         if network.takes_images:
             network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # not in the stubs
-        self.valid = _on(self.device, data.valid)
+        self.valid = _on(self.device, data.valid, data.loss_weights(data.valid))
         self.batches = batches_of(
-            _on(self.device, data.train), settings.batch_size_for(len(data.train)), rng=stream(seed, 0, Role.BATCHES)
+            _on(self.device, data.train, data.loss_weights(data.train)),
+            settings.batch_size_for(len(data.train)),
+            rng=stream(seed, 0, Role.BATCHES),
         )
         self.interval = settings.interval(n_steps)
         self.depth_factor = settings.depth_factor(network.arch)
@@ -200,14 +203,14 @@ class _Course:
         """Steps and validations until the steps, the patience or the time are used up."""
         self.network.train()
         without_better, patience = 0, self.settings.patient_validations(self.n_steps)
-        for x, y in self.batches:
+        for batch in self.batches:
             progress = self.step / self.n_steps
             if end is not None:
                 elapsed = (time.monotonic() - begun) / max(end - begun, 1e-9)
                 progress = max(progress, (elapsed - UNHURRIED) / (1 - UNHURRIED))
             out_of_time = progress >= 1 and self.step > 0
             if not out_of_time:
-                self._take(x, y, progress)
+                self._take(batch, progress)
             if out_of_time or self.step % self.interval == 0 or self.step == self.n_steps:
                 without_better = 0 if self._validate(report) else without_better + 1
                 if self.step == self.n_steps:
@@ -219,9 +222,10 @@ class _Course:
                     self.stopped = "patience"
                     return
 
-    def _take(self, x: Tensor, y: Tensor, progress: float) -> None:
+    def _take(self, batch: Batch, progress: float) -> None:
         size = self.depth_factor * learning_rate(self.settings, self.step, self.n_steps, progress)
-        loss = self.take_step(x, y, size)
+        x, y, *weights = batch
+        loss = self.take_step(x, y, size, *weights)
         self.step += 1
         if not loss < TOO_HIGH:  # a NaN is not
             raise DivergedError(
@@ -233,7 +237,7 @@ class _Course:
         if self.curve and self.curve[-1].step == self.step:
             return True  # validated already: time ran out just after
         out = predictions(self.network, self.valid[0])
-        loss, error = losses_of(out, self.valid[1], classifies=self.network.classifies)
+        loss, error = losses_of(out, *self.valid[1:], classifies=self.network.classifies)
         self.network.train()
         if not loss < TOO_HIGH:
             raise DivergedError(
@@ -252,7 +256,8 @@ class _Course:
 
     def _scored(self, out: Tensor, loss: float, error: float | None) -> Validation:
         if self.metric is not None:
-            score = self.metric(truth_of(self.data, self.data.valid.y), answers(out.cpu().numpy(), self.data))
+            valid = self.data.valid
+            score = self.metric(truth_of(self.data, valid.y), answers(out.cpu().numpy(), self.data), valid.weights)
             return Validation(self.step, loss, score, (self.metric.cost(score), loss))
         score = error if self.settings.score == "error" and error is not None else loss
         return Validation(self.step, loss, score, (score, 0.0))
@@ -318,27 +323,32 @@ def _dropping(network: Network, share: float) -> Iterator[None]:
 # -- batches -----------------------------------------------------------------------------------------------------------
 
 
-def batches_of(part: tuple[Tensor, Tensor], size: int, *, rng: np.random.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+Batch = tuple[Tensor, ...]  # inputs, target, and the rows' weights where they have some
+
+
+def batches_of(part: Batch, size: int, *, rng: np.random.Generator) -> Iterator[Batch]:
     """Batches of this size without end: a new permutation for each epoch, what is left of it thrown away."""
-    X, y = part
+    X, *others = part
     as_copy = X.ndim == 2 and X.numel() * X.element_size() <= MAX_EPOCH_COPY
     n_batches = len(X) // size
     while True:
         order = torch.from_numpy(rng.permutation(len(X))[: n_batches * size]).to(X.device)
-        y_epoch = y.index_select(0, order)
+        epoch = [tensor.index_select(0, order) for tensor in others]
         X_epoch = X.index_select(0, order) if as_copy else None
         for start in range(0, n_batches * size, size):
+            rest = [tensor[start : start + size] for tensor in epoch]
             if X_epoch is not None:
-                yield X_epoch[start : start + size], y_epoch[start : start + size]
+                yield X_epoch[start : start + size], *rest
                 continue
             x = X.index_select(0, order[start : start + size])
             if x.ndim == 4:
                 x = x.contiguous(memory_format=torch.channels_last)
-            yield x, y_epoch[start : start + size]
+            yield x, *rest
 
 
-def _on(device: torch.device, part: Part) -> tuple[Tensor, Tensor]:
-    return _tensor(part.X).to(device), _tensor(part.y).to(device)
+def _on(device: torch.device, part: Part, weights: np.ndarray | None) -> Batch:
+    arrays = (part.X, part.y, *(() if weights is None else (weights,)))
+    return tuple(_tensor(array).to(device) for array in arrays)
 
 
 def _tensor(array: np.ndarray) -> Tensor:
@@ -350,11 +360,15 @@ def _tensor(array: np.ndarray) -> Tensor:
 
 # -- steps -------------------------------------------------------------------------------------------------------------
 
-TakeStep = Callable[[Tensor, Tensor, float], float]
+
+class TakeStep(Protocol):
+    """One step on one batch; returns the batch's mean loss before it."""
+
+    def __call__(self, x: Tensor, y: Tensor, learning_rate: float, weights: Tensor | None = None, /) -> float: ...
 
 
 def stepper(network: Network, settings: Settings, batch_size: int, *, rng: np.random.Generator) -> TakeStep:
-    """take_step(x, y, learning rate): one step on one batch; returns the batch's mean loss before it."""
+    """take_step(x, y, learning rate[, weights]): one step on one batch; returns the batch's mean loss before it."""
     is_plain = (settings.loss == "squared" or network.classifies) and not settings.mixup
     if is_plain and DensePlan.serves(network):
         return planned_stepper(network, settings, batch_size)
@@ -367,8 +381,8 @@ def planned_stepper(network: Network, settings: Settings, batch_size: int) -> Ta
     optimiser = optimiser_of(plan.groups, settings)
 
     @torch.no_grad()
-    def take_step(x: Tensor, y: Tensor, learning_rate: float) -> float:
-        loss = plan.step(x, y)
+    def take_step(x: Tensor, y: Tensor, learning_rate: float, weights: Tensor | None = None, /) -> float:
+        loss = plan.step(x, y, weights)
         optimiser.step(plan.gradients, learning_rate)
         return loss
 
@@ -384,18 +398,21 @@ def autograd_stepper(network: Network, settings: Settings, *, rng: np.random.Gen
     sizes = [len(group.parameters) for group in groups]
     on_cpu = parameters[0].device.type == "cpu"
 
-    def loss_on(x: Tensor, y: Tensor) -> Tensor:
+    def loss_on(x: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
+        def loss_to(out: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
+            return training_loss(out, y, settings, classifies=network.classifies, weights=weights)
+
         if changes_images:
             x = augmented(x, settings.augmentation, rng=rng)
         if not settings.mixup:
-            return training_loss(network(x), y, settings, classifies=network.classifies)
+            return loss_to(network(x), y, weights)
         x, others, share = mixed(x, settings.mixup, rng=rng)
         out = network(x)
-        both = (training_loss(out, truth, settings, classifies=network.classifies) for truth in (y, y[others]))
-        return share * next(both) + (1 - share) * next(both)
+        theirs = None if weights is None else weights[others]
+        return share * loss_to(out, y, weights) + (1 - share) * loss_to(out, y[others], theirs)
 
-    def take_step(x: Tensor, y: Tensor, learning_rate: float) -> float:
-        loss = loss_on(x, y)
+    def take_step(x: Tensor, y: Tensor, learning_rate: float, weights: Tensor | None = None, /) -> float:
+        loss = loss_on(x, y, weights)
         gradients = torch.autograd.grad(loss * len(x) if settings.sum_loss else loss, parameters)
         with torch.no_grad():
             optimiser.step(_by_group(gradients, parameters, sizes), learning_rate)
@@ -418,23 +435,37 @@ def _by_group(gradients: tuple[Tensor, ...], parameters: list[Tensor], sizes: li
     return grouped
 
 
-def training_loss(out: Tensor, y: Tensor, settings: Settings, *, classifies: bool) -> Tensor:
-    """The mean loss that steps go down: ``loss_of``, unless the settings say otherwise."""
+def training_loss(
+    out: Tensor, y: Tensor, settings: Settings, *, classifies: bool, weights: Tensor | None = None
+) -> Tensor:
+    """The mean loss that steps go down: ``loss_of``, unless the settings say otherwise; each row times its weight."""
     if classifies:
         smooth = settings.label_smoothing
-        plain = loss_of(out, y, classifies=True)
-        return plain if not smooth else (1 - smooth) * plain - smooth * out.mean()
-    losses: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
+        plain = loss_of(out, y, weights, classifies=True)
+        if not smooth:
+            return plain
+        return (1 - smooth) * plain - smooth * _weighted(out, weights)
+    losses: Mapping[str, Callable[..., Tensor]] = {
         "squared": functional.mse_loss,
         "absolute": functional.l1_loss,
         "huber": functional.huber_loss,
     }
-    return losses[settings.loss](out, y)
+    loss = losses[settings.loss]
+    return loss(out, y) if weights is None else _weighted(loss(out, y, reduction="none"), weights)
 
 
-def loss_of(out: Tensor, y: Tensor, *, classifies: bool) -> Tensor:
-    """Negative log-likelihood, or mean squared error over samples and outputs."""
-    return functional.nll_loss(out, y) if classifies else functional.mse_loss(out, y)
+def loss_of(out: Tensor, y: Tensor, weights: Tensor | None = None, *, classifies: bool) -> Tensor:
+    """Negative log-likelihood, or mean squared error over samples and outputs; each sample times its weight."""
+    loss = functional.nll_loss if classifies else functional.mse_loss
+    return loss(out, y) if weights is None else _weighted(loss(out, y, reduction="none"), weights)
+
+
+def _weighted(losses: Tensor, weights: Tensor | None) -> Tensor:
+    """The mean of losses (n,) or (n, outputs), each sample's times its weight.
+
+    Not divided by the sum of the weights: a batch of heavy samples takes a longer step than one of light ones.
+    """
+    return losses.mean() if weights is None else (losses.reshape(len(weights), -1) * weights[:, None]).mean()
 
 
 # -- validation --------------------------------------------------------------------------------------------------------
@@ -456,8 +487,12 @@ def losses(network: Network, X: Tensor, y: Tensor) -> tuple[float, float | None]
     return losses_of(predictions(network, X), y, classifies=network.classifies)
 
 
-def losses_of(out: Tensor, y: Tensor, *, classifies: bool) -> tuple[float, float | None]:
-    """The same of predictions."""
+def losses_of(out: Tensor, y: Tensor, weights: Tensor | None = None, *, classifies: bool) -> tuple[float, float | None]:
+    """The same of predictions; where samples have weights, the mean that these give."""
+    if weights is not None:
+        share = weights / weights.mean()
+        wrong = float(((out.argmax(dim=1) != y) * share).mean()) if classifies else None
+        return float(loss_of(out, y, share, classifies=classifies)), wrong
     loss = float(loss_of(out, y, classifies=classifies))
     return loss, int((out.argmax(dim=1) != y).sum()) / len(y) if classifies else None
 
@@ -482,7 +517,8 @@ def metrics_of(network: Network, data: Dataset, part: Part) -> dict[str, float]:
     predicted, truth = answers(predictions(network, _tensor(part.X)).numpy(), data), truth_of(data, part.y)
     names = ("log-loss", "error", "accuracy") if data.is_classification else ("mse", "rmse", "r2")
     varies = data.is_classification or bool((truth.var(axis=0) > 0).all())
-    return {name.replace("-", "_"): METRICS[name](truth, predicted) for name in names if name != "r2" or varies}
+    wanted = [name for name in names if name != "r2" or varies]
+    return {name.replace("-", "_"): METRICS[name](truth, predicted, part.weights) for name in wanted}
 
 
 def _named(part: str, metrics: Mapping[str, float]) -> dict[str, float]:
