@@ -18,6 +18,7 @@ from nasbot.exporting.model_file import Model, averaged, load_model
 from nasbot.training.module import build
 from tests.data.test_preparations import frame
 from tests.exporting.test_export import imports_of, loaded
+from tests.training.test_own_layer import vocabulary
 
 WEIGHTS = (0.4, 0.3, 0.2, 0.1)
 
@@ -223,3 +224,27 @@ def test_another_task_and_other_rows_are_refused(tmp_path):
         path.write_bytes(forged(one, change))
         with pytest.raises(StorageError, match=message):
             load_model(path)
+
+
+def many_members(record, state):
+    """Each is as large as the file, all together fifty times as large."""
+    first = record["members"][0]
+    record["members"] = [{**first, "weight": 0.02} for _ in range(50)]
+    state.clear()
+    state["x"] = torch.zeros(400)
+
+
+def test_nothing_is_built_of_a_file_that_announces_more_than_it_holds(tmp_path, monkeypatch):
+    monkeypatch.setattr("nasbot.exporting.model_file.build", lambda *_, **__: pytest.fail("a network was built"))
+    path = tmp_path / "net.safetensors"
+    path.write_bytes(forged(ensemble(numbers()[0]).to_bytes(), many_members))
+    with pytest.raises(StorageError, match="more weights than the file"):
+        load_model(path)
+    own = vocabulary()
+    arch = chain(own, [Layer("relu", 900_000), Layer("gated", 8), Layer("relu", 900_000)])
+    record = {"format": 1, "architecture": arch.to_dict(), "input_shape": [5], "n_outputs": 2}
+    path.write_bytes(
+        save({"x": torch.zeros(3)}, {"nasbot": json.dumps(record | {"preprocessing": None, "details": {}})})
+    )
+    with pytest.raises(StorageError, match="more weights than the file"):
+        load_model(path, vocabulary=own)

@@ -31,6 +31,9 @@ def exit_code_of(command: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         complain("interrupted")
         return INTERRUPTED
+    except MemoryError:
+        complain("error: there is not enough memory for this; give it smaller data or networks, or a larger machine")
+        return NasbotError.exit_code
     except BrokenPipeError:
         _discard_output()
         return BROKEN_PIPE

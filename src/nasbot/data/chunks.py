@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from nasbot.data.files import ARROW, EXCEL, JSON, MAX_COLUMNS, arrow_for, npz_arrays, read_table
+from nasbot.data.arrow_files import PARQUET, parquet_chunks
+from nasbot.data.files import ARROW, EXCEL, JSON, MAX_COLUMNS, npz_arrays, read_table
 from nasbot.data.text_tables import TEXT, is_text, read_text_in_chunks
 from nasbot.errors import DataError, FileError
 
 ROWS_AT_A_TIME = 20_000
-PARQUET = (".parquet", ".pq")
 
 
 def chunks(path: Path, *, text: Sequence[str] = (), rows: int = ROWS_AT_A_TIME) -> Iterator[Any]:
@@ -41,21 +41,7 @@ def _parts(path: Path, kind: str, text: Sequence[str], rows: int) -> Iterator[An
     elif is_text(kind):
         yield from read_text_in_chunks(path, rows, text=text, most_columns=MAX_COLUMNS)
     elif kind.endswith(PARQUET):
-        yield from _parquet(path, rows)
+        yield from parquet_chunks(path, rows, most_columns=MAX_COLUMNS)
     else:
         frame = read_table(path)
         yield from (frame.iloc[i : i + rows] for i in range(0, len(frame), rows))
-
-
-def _parquet(path: Path, rows: int) -> Iterator[Any]:
-    pyarrow = arrow_for(path)
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=rows):
-                yield batch.to_pandas()
-    except (pyarrow.ArrowException, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{path}: not a Parquet file: {' '.join(str(error).split())[:160]}") from None
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None

@@ -5,14 +5,23 @@ A mistake is one line that says what to do.
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import math
+import re
+import struct
+import warnings
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nasbot.data.arrow_files import FEATHER, PARQUET, read_arrow
+from nasbot.data.bounds import BYTES_PER_CELL, allowance, bounded, check_bytes, check_cells, check_members, our_errors
 from nasbot.data.splitting import checked_shares, split_rows
 from nasbot.data.tables import MAX_INPUTS, check_column, listed
 from nasbot.data.text_tables import MISSING_WORDS, TEXT, is_text, numbers_in_text, read_text
@@ -20,13 +29,21 @@ from nasbot.errors import DataError, FileError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from PIL import Image
 
-ARROW = (".parquet", ".pq", ".feather")
+ARROW = (*PARQUET, FEATHER)
 EXCEL = (".xlsx", ".xlsm")
 JSON = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 MAX_COLUMNS = 20 * MAX_INPUTS  # read at all
-MAX_PIXELS = 2**31  # of all images of a folder
+MAX_PIXELS = 2**31  # of all images of a folder, times channels
+MAX_SHEET_ROWS = 2**20  # Excel's own limit
+NPY_HEADER = 2**16  # bytes
+# Where the rows and cells of a sheet say that they are.
+_PLACE = re.compile(
+    rb"""<(?:\w+:)?(?:(?P<row>row)\b(?:[^<>]*?\sr=["'](?P<number>\d+))?|c\b[^<>]*?\sr=["'](?P<column>[A-Z]{1,3})\d)"""
+)
+MAX_TAG = 2**20  # bytes
 
 
 def read(path: Path, target: str | Sequence[str] | None) -> tuple[Any, Any, str]:
@@ -100,7 +117,7 @@ def read_table(path: Path) -> pd.DataFrame:
     if is_text(kind):
         return read_text(path, most_columns=MAX_COLUMNS)
     if kind.endswith(ARROW):
-        return _arrow(path)
+        return read_arrow(path, most_columns=MAX_COLUMNS)
     if kind.endswith(EXCEL):
         return _excel(path)
     if kind.endswith(JSON):
@@ -112,79 +129,76 @@ def read_table(path: Path) -> pd.DataFrame:
     )
 
 
-def arrow_for(path: Path) -> Any:
-    """The package pyarrow, with what reads this file; DataError where it is not installed."""
-    try:
-        import pyarrow
-        import pyarrow.feather
-        import pyarrow.parquet
-    except ImportError:
-        raise DataError(
-            f"{path}: Parquet and Feather files need pyarrow: install nasbot with its extra, nasbot[parquet], or save "
-            "the table as CSV"
-        ) from None
-    return pyarrow
-
-
-def _arrow(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    pyarrow = arrow_for(path)
-    is_feather = path.name.lower().endswith(".feather")
-    try:
-        if is_feather:
-            return pd.DataFrame(pyarrow.feather.read_feather(path))
-        n = len(pyarrow.parquet.read_schema(path).names)
-        if n > MAX_COLUMNS:
-            raise DataError(f"{path}: {n:,} columns; expected at most {MAX_COLUMNS:,}")
-        return pd.read_parquet(path)
-    except (pyarrow.ArrowException, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        what = "Feather" if is_feather else "Parquet"
-        raise DataError(f"{path}: not a {what} file: {' '.join(str(error).split())[:160]}") from None
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
-
-
 def _excel(path: Path) -> pd.DataFrame:
     """The first sheet."""
     import pandas as pd
 
     try:
-        frame = pd.read_excel(path, na_values=list(MISSING_WORDS), engine="openpyxl")
+        import openpyxl  # noqa: F401  # pandas imports it
     except ImportError:
         raise DataError(
             f"{path}: Excel files need openpyxl: install nasbot with its extra, nasbot[excel], or save the sheet as CSV"
         ) from None
-    except (ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path}: not an Excel file (.xlsx): {' '.join(str(error).split())[:120]}") from None
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
+    with our_errors(path, "an Excel file (.xlsx)"):
+        with zipfile.ZipFile(path) as archive:
+            check_members(path, archive)
+            _check_sheets(path, archive)
+        frame = pd.read_excel(path, na_values=list(MISSING_WORDS), engine="openpyxl")
     if not frame.shape[1]:
         raise DataError(f"{path}: the first sheet is empty; expected a row with the names of the columns, then rows")
     return _with_numbers(frame)
 
 
+def _check_sheets(path: Path, archive: zipfile.ZipFile) -> None:
+    """DataError where cells far to the right or below, with nothing before them, make a small file a large table."""
+    cells = 0
+    for member in archive.infolist():
+        if not member.filename.lower().endswith(".xml"):
+            continue
+        rest, row = b"", 0
+        with archive.open(member) as file:
+            while block := file.read(2**20):
+                text = rest + block
+                last = max(text.rfind(b"<"), 0)  # a tag that the next block may end
+                text, rest = text[:last], text[last : last + MAX_TAG]
+                for found in _PLACE.finditer(text):
+                    if found["row"]:
+                        cells, row = cells + row, 0
+                        if int((found["number"] or b"0")[:12]) > MAX_SHEET_ROWS:
+                            raise DataError(f"{path}: a row beyond the {MAX_SHEET_ROWS:,} that a sheet can have")
+                    else:
+                        row = max(row, _column_number(found["column"]))
+                if len(rest) == MAX_TAG and b">" not in rest:
+                    raise DataError(f"{path}: not an Excel file (.xlsx): a tag of more than {MAX_TAG:,} bytes")
+                check_bytes(path, (cells + row) * BYTES_PER_CELL, "its cells")
+        cells += row
+
+
+def _column_number(letters: bytes) -> int:
+    """1 for A, 27 for AA."""
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - 64
+    return number
+
+
 def _json(path: Path) -> pd.DataFrame:
     """An object for each row: one in each line, or a list of them."""
-    import gzip
-
     import pandas as pd
 
-    try:
-        with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            text = file.read().decode("utf-8-sig").strip()
+    with our_errors(path, "JSON lines (an object in each line)"):
+        is_packed = path.suffix.lower() == ".gz"
+        with gzip.open(path, "rb") if is_packed else path.open("rb") as file, bounded(file, path) as content:
+            text = content.read().decode("utf-8-sig").strip()
         rows = json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines() if line]
-    except UnicodeDecodeError:
-        raise DataError(f"{path}: not text in UTF-8; save it in UTF-8") from None
-    except ValueError as error:
-        raise DataError(f"{path}: not JSON lines: {str(error)[:120]}; expected an object in each line") from None
-    except (OSError, EOFError) as error:
-        raise FileError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-        raise DataError(f"{path}: expected an object for each row, one in each line or a list of them")
-    return _with_numbers(pd.DataFrame(rows))
+        if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+            raise DataError(f"{path}: expected an object for each row, one in each line or a list of them")
+        names = {name for row in rows for name in row}
+        if len(names) > MAX_COLUMNS:
+            raise DataError(f"{path}: {len(names):,} columns; expected at most {MAX_COLUMNS:,}")
+        check_cells(path, len(rows), len(names))
+        frame = pd.DataFrame(rows)
+    return _with_numbers(frame)
 
 
 def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
@@ -197,24 +211,37 @@ def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
 
 def npz_arrays(path: Path, wanted: Sequence[str]) -> list[np.ndarray]:
     """The arrays of these names; raises FileError or DataError."""
-    try:
-        if not zipfile.is_zipfile(path):
-            raise DataError(f"{path}: not an NPZ file; np.savez(path, X=X, y=y) writes one")
-        with np.load(path, allow_pickle=False) as arrays:
-            names = list(arrays.files)
-            for name in wanted:
-                if name not in names:
-                    expected = "X and the target" if len(wanted) > 1 else name
-                    raise DataError(f"{path}: no array {name[:60]!r}; expected {expected}, got {listed(names)}")
-            return [arrays[name] for name in wanted]
-    except (ValueError, zipfile.BadZipFile, EOFError) as error:
-        if isinstance(error, DataError):
-            raise
-        if "Object arrays" in str(error):
-            raise DataError(f"{path}: holds Python objects, which nasbot does not read; save plain arrays") from None
-        raise DataError(f"{path}: not an NPZ file: {str(error)[:120]}") from None
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if not zipfile.is_zipfile(path):
+        if not path.is_file():
+            raise FileError(f"{path}: cannot be read: not a file")
+        raise DataError(f"{path}: not an NPZ file; np.savez(path, X=X, y=y) writes one")
+    with our_errors(path, "an NPZ file"), zipfile.ZipFile(path) as archive:
+        names = [name.removesuffix(".npy") for name in archive.namelist()]
+        for name in wanted:
+            if name not in names:
+                expected = "X and the target" if len(wanted) > 1 else name
+                raise DataError(f"{path}: no array {name[:60]!r}; expected {expected}, got {listed(names)}")
+        members = [archive.namelist()[names.index(name)] for name in wanted]
+        check_bytes(path, sum(_array_bytes(path, archive, member) for member in members), "its arrays")
+        arrays = []
+        for member in members:
+            with archive.open(member) as file:
+                arrays.append(np.lib.format.read_array(file, allow_pickle=False))
+        return arrays
+
+
+def _array_bytes(path: Path, archive: zipfile.ZipFile, member: str) -> int:
+    """What an array takes, by its header: nothing of it is unpacked."""
+    with archive.open(member) as file:
+        start = io.BytesIO(file.read(NPY_HEADER))  # a header that is longer than this ends here, in a ValueError
+    version = np.lib.format.read_magic(start)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read_header(start)
+    if dtype.hasobject:
+        raise DataError(f"{path}: holds Python objects, which nasbot does not read; save plain arrays")
+    if any(n < 0 for n in shape):
+        raise DataError(f"{path}: not an NPZ file: an array of shape {shape}")
+    return math.prod(shape) * dtype.itemsize
 
 
 def read_images(folder: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -236,40 +263,49 @@ def _pictures(place: Path) -> list[Path]:
 
 
 def _stacked(files: Sequence[Path]) -> np.ndarray:
-    first = _picture(files[0], grey=False)
-    grey = all(_is_grey(file) for file in files)
-    height, width = first.shape[:2]
-    if height * width * len(files) > MAX_PIXELS:
+    headers = [_picture_header(file) for file in files]
+    height, width = headers[0][:2]
+    for file, (h, w, _) in zip(files, headers, strict=True):
+        if (h, w) != (height, width):
+            raise DataError(
+                f"{file}: {h} x {w} pixels, others have {height} x {width}; bring all images to one size first"
+            )
+    grey = all(is_grey for _, _, is_grey in headers)
+    shape = (len(files), height, width) if grey else (len(files), height, width, 3)
+    if math.prod(shape) > min(MAX_PIXELS, allowance(*files)):
         raise DataError(
             f"{len(files):,} images of {height} x {width} pixels are too many for memory; make them smaller first"
         )
-    stack = np.empty((len(files), height, width) if grey else (len(files), height, width, 3), dtype=np.uint8)
+    stack = np.empty(shape, dtype=np.uint8)
     for i, file in enumerate(files):
-        image = _picture(file, grey=grey)
-        if image.shape[:2] != (height, width):
-            raise DataError(
-                f"{file}: {image.shape[0]} x {image.shape[1]} pixels, others have {height} x {width}; "
-                "bring all images to one size first"
-            )
-        stack[i] = image
+        stack[i] = _picture(file, grey=grey)
     return stack
 
 
-def _is_grey(file: Path) -> bool:
-    from PIL import Image
-
-    try:
-        with Image.open(file) as image:
-            return image.mode in ("1", "L")
-    except (OSError, ValueError, SyntaxError):
-        raise DataError(f"{file}: cannot be read as an image") from None
+def _picture_header(file: Path) -> tuple[int, int, bool]:
+    """Height, width, and whether it is grey; nothing is unpacked."""
+    with _opened_picture(file) as image:
+        return image.height, image.width, image.mode in ("1", "L")
 
 
 def _picture(file: Path, *, grey: bool) -> np.ndarray:
+    with _opened_picture(file) as image:
+        return np.asarray(image.convert("L" if grey else "RGB"))
+
+
+@contextmanager
+def _opened_picture(file: Path) -> Iterator[Image.Image]:
     from PIL import Image
 
     try:
-        with Image.open(file) as image:
-            return np.asarray(image.convert("L" if grey else "RGB"))
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # _stacked has a limit of its own
+            opened = Image.open(file)
+        with opened as image:
+            yield image
+    except Image.DecompressionBombError:
+        raise DataError(f"{file}: too many pixels for memory; make it smaller first") from None
+    except MemoryError:
+        raise DataError(f"{file}: there is not enough memory to read it; make it smaller first") from None
+    except (OSError, ValueError, SyntaxError, struct.error):
         raise DataError(f"{file}: cannot be read as an image") from None

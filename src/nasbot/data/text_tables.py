@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from nasbot.errors import DataError, FileError
+from nasbot.data.bounds import BYTES_PER_CELL, allowance, bounded, check_cells, our_errors
+from nasbot.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +28,7 @@ PACKED = (".gz", ".zip")
 MISSING_WORDS = ("?", "-")  # beside pandas' own: "", NA, NaN, null, …
 SEPARATORS = (",", ";", "\t", "|")
 SAMPLE_BYTES, SAMPLE_ROWS = 65_536, 1000
+MAX_LINE = 2**25  # bytes, of the first line
 _MARKS = re.compile(r"[€$£¥₹%]|\b(?:EUR|USD|GBP|CHF|JPY)\b")
 _SPACES = "[ \u00a0\u2009\u202f'’]"  # that stand between thousands
 _NUMBER = r"[-+]?(?:\d+|[1-9]\d{0,2}(?:GROUP\d{3})+|[1-9]\d{0,2}(?:SPACE\d{3})+)?(?:MARK\d*)?(?:[eE][-+]?\d+)?"
@@ -66,48 +68,33 @@ def read_text(path: Path, *, most_columns: int) -> pd.DataFrame:
     """The table as a data frame. Raises FileError or DataError."""
     import pandas as pd
 
-    with _as_our_errors(path):
-        dialect = _dialect(path, most_columns)
+    with our_errors(path, "a table"):
+        dialect, _ = _dialect(path, most_columns, lines=_n_lines(path))
         with _opened(path) as file:
             frame: pd.DataFrame = pd.read_csv(file, decimal=dialect.decimal, low_memory=False, **dialect.options)
-        empty = [name for name in frame.columns if str(name).startswith("Unnamed:") and frame[name].isna().all()]
-        return _with_numbers(frame.drop(columns=empty), dialect)  # dropped: lines end with a separator
+    empty = [name for name in frame.columns if str(name).startswith("Unnamed:") and frame[name].isna().all()]
+    return _with_numbers(frame.drop(columns=empty), dialect)  # dropped: lines end with a separator
 
 
 def read_text_in_chunks(path: Path, rows: int, *, text: Sequence[str], most_columns: int) -> Iterator[pd.DataFrame]:
     """The same, so many rows at a time; columns named in ``text`` are read as they are written."""
     import pandas as pd
 
-    with _as_our_errors(path):
-        dialect = _dialect(path, most_columns)
+    with our_errors(path, "a table"):
+        dialect, width = _dialect(path, most_columns)
         with _opened(path) as file:
             columns = pd.read_csv(file, nrows=0, **dialect.options).columns
+        rows = min(rows, _rows_that_fit(path, width))
         kinds = {column: str for column in columns if str(column).strip() in text}
         options = {"decimal": dialect.decimal, "dtype": kinds, "low_memory": False, **dialect.options}
-        with _opened(path) as file, pd.read_csv(file, chunksize=rows, **options) as reader:
+        with (
+            _opened(path) as file,
+            bounded(file, path) as lines,
+            pd.read_csv(lines, chunksize=rows, **options) as reader,
+        ):
             for chunk in reader:
                 yield _with_numbers(chunk, dialect, text)
-
-
-@contextmanager
-def _as_our_errors(path: Path) -> Iterator[None]:
-    """What can be wrong with a file, as one line that says what to do."""
-    import pandas as pd
-
-    try:
-        yield
-    except UnicodeDecodeError:
-        raise DataError(f"{path}: text in an unknown encoding; save it as CSV in UTF-8") from None
-    except pd.errors.EmptyDataError:
-        raise DataError(f"{path}: empty; expected a line with the names of the columns, then rows") from None
-    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        raise DataError(f"{path}: not a table: {' '.join(str(error).split())[:160]}") from None
-    except zipfile.BadZipFile:
-        raise DataError(f"{path}: not a zip file") from None
-    except (OSError, EOFError) as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+                lines.renew()  # a file may have any length, and no few rows of it
 
 
 def _with_numbers(frame: pd.DataFrame, dialect: Dialect, text: Sequence[str] = ()) -> pd.DataFrame:
@@ -172,14 +159,32 @@ def _opened(path: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
             yield file
 
 
-def _dialect(path: Path, most_columns: int) -> Dialect:
+def _n_lines(path: Path) -> int:
+    """At least as many as there are rows; DataError where the text is more than a file of its size may hold."""
+    ends = {b"\n": 0, b"\r": 0}
+    with _opened(path) as file, bounded(file, path) as text:
+        while block := text.read(2**20):
+            ends = {end: n + block.count(end) for end, n in ends.items()}
+    return max(ends.values())
+
+
+def _dialect(path: Path, most_columns: int, *, lines: int = 0) -> tuple[Dialect, int]:
+    """How the table is written, and how many columns it has; DataError where it is too large with so many lines."""
     with _opened(path) as file:
-        sample = file.readline() + file.read(SAMPLE_BYTES)
+        sample = file.readline(MAX_LINE) + file.read(SAMPLE_BYTES)
+    if len(sample) > MAX_LINE:
+        raise DataError(f"{path}: the first line has more than {MAX_LINE:,} bytes; expected the names of the columns")
     encoding = _encoding(path, sample)
     separator, columns = _header(path, sample, encoding)
     _check_header(path, columns, most_columns)
+    check_cells(path, lines, len(columns))
     written = Dialect(encoding, separator, ".")
-    return replace(written, decimal=_decimal(path, written))
+    rows = min(SAMPLE_ROWS, _rows_that_fit(path, len(columns)))
+    return replace(written, decimal=_decimal(path, written, rows)), len(columns)
+
+
+def _rows_that_fit(path: Path, width: int) -> int:
+    return max(1, allowance(path) // 2 // (BYTES_PER_CELL * max(width, 1)))
 
 
 def _encoding(path: Path, sample: bytes) -> str:
@@ -224,10 +229,11 @@ def _check_header(path: Path, columns: Sequence[str], most_columns: int) -> None
         raise DataError(f"{path}: {len(columns):,} columns; expected at most {most_columns:,}")
     if len(columns) > 1 and all(_reads_as_number(column) for column in columns):
         raise DataError(f"{path}: the first line holds numbers; expected the names of the columns there")
-    named = [column for column in columns if column]
-    if len(set(named)) != len(named):
-        twice = next(column for i, column in enumerate(named) if column in named[:i])
-        raise DataError(f"{path}: two columns are called {twice!r}; each needs a name of its own")
+    seen: set[str] = set()
+    for column in filter(None, columns):
+        if column in seen:
+            raise DataError(f"{path}: two columns are called {column[:60]!r}; each needs a name of its own")
+        seen.add(column)
 
 
 def _reads_as_number(text: str) -> bool:
@@ -238,7 +244,7 @@ def _reads_as_number(text: str) -> bool:
     return True
 
 
-def _decimal(path: Path, dialect: Dialect) -> str:
+def _decimal(path: Path, dialect: Dialect, rows: int) -> str:
     """The decimal mark: a comma where some column can only be read so, and none only with a point.
 
     Where nothing tells, 1,234 is 1.234 between semicolons, which are used because commas are taken, and 1234 elsewhere.
@@ -246,7 +252,7 @@ def _decimal(path: Path, dialect: Dialect) -> str:
     import pandas as pd
 
     with _opened(path) as file:
-        sample = pd.read_csv(file, dtype=str, nrows=SAMPLE_ROWS, **dialect.options)
+        sample = pd.read_csv(file, dtype=str, nrows=rows, **dialect.options)
     commas = points = unclear = 0
     for i in range(sample.shape[1]):
         texts = [_bare(str(text)) for text in sample.iloc[:, i].dropna()]

@@ -161,6 +161,8 @@ def model_from(data: bytes, *, vocabulary: Vocabulary | None = None) -> Model:
         return _model(json.loads(text), state, vocabulary)
     except StorageError:
         raise
+    except MemoryError:
+        raise StorageError("there is not enough memory for the model") from None
     except (NasbotError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise StorageError(f"not a model that nasbot saved: {str(error)[:200]}") from None
 
@@ -189,7 +191,7 @@ def _model(record: object, state: Mapping[str, Tensor], vocabulary: Vocabulary |
     n_weights = sum(tensor.numel() for tensor in state.values())
     network: Network | Ensemble
     if record["format"] == ONE:
-        network = _built(record, n_outputs, n_weights, vocabulary)
+        network = _built([record], n_outputs, n_weights, vocabulary)[0]
     else:
         members = _json.items(record["members"], "members")
         if not 1 <= len(members) <= MAX_MEMBERS:
@@ -198,7 +200,7 @@ def _model(record: object, state: Mapping[str, Tensor], vocabulary: Vocabulary |
         read = [_json.fields(member, f"member {i}", names) for i, member in enumerate(members)]
         weights = [_json.number(member["weight"], "weight") for member in read]
         steps = [None if m["preparation"] is None else Preparation.from_dict(m["preparation"]) for m in read]
-        network = _ensemble([_built(m, n_outputs, n_weights, vocabulary) for m in read], weights, steps, preprocessing)
+        network = _ensemble(_built(read, n_outputs, n_weights, vocabulary), weights, steps, preprocessing)
     if preprocessing is not None and preprocessing.input_shape != network.input_shape:
         raise StorageError(f"preprocessing: expected {network.input_shape}, got {preprocessing.input_shape}")
     if preprocessing is not None and preprocessing.target.n_outputs != n_outputs:
@@ -209,9 +211,21 @@ def _model(record: object, state: Mapping[str, Tensor], vocabulary: Vocabulary |
         return Model(with_weights(network, state), preprocessing, details)
 
 
-def _built(record: Mapping[str, Any], n_outputs: Any, n_weights: int, vocabulary: Vocabulary | None) -> Network:
-    arch = Architecture.from_dict(record["architecture"], vocabulary=vocabulary)
-    # Before anything is allocated: a short file may describe a network larger than memory.
-    if vocabulary is None and resources(arch, record["input_shape"], n_outputs).parameters > n_weights:
+def _built(
+    records: Sequence[Mapping[str, Any]], n_outputs: Any, n_weights: int, vocabulary: Vocabulary | None
+) -> list[Network]:
+    archs = [Architecture.from_dict(record["architecture"], vocabulary=vocabulary) for record in records]
+    # Before anything is allocated: a short file may describe networks larger than memory.
+    parts = zip(archs, records, strict=True)
+    if sum(_n_counted(arch, record["input_shape"], n_outputs) for arch, record in parts) > n_weights:
         raise StorageError("the network has more weights than the file")
-    return build(arch, input_shape=record["input_shape"], n_outputs=n_outputs, seed=0)
+    return [
+        build(arch, input_shape=record["input_shape"], n_outputs=n_outputs, seed=0)
+        for arch, record in zip(archs, records, strict=True)
+    ]
+
+
+def _n_counted(arch: Architecture, input_shape: Sequence[int], n_outputs: int) -> int:
+    """Weights of all layers but those of somebody's own modules, of which only a guess is known."""
+    layers = zip(arch.layers, resources(arch, input_shape, n_outputs).layers, strict=True)
+    return sum(part.parameters for layer, part in layers if not arch.vocabulary.by_name[layer.label].module)
