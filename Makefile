@@ -16,7 +16,7 @@ CREATED   := $(VENV)/.created
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test wheel wheel-test thorough test-faults browser lint format demo bench bench-synthetic fuzz paper paper-quick clean distclean
+.PHONY: help install test wheel wheel-test thorough test-faults browser postgres lint format demo bench bench-synthetic fuzz paper paper-quick clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ test-faults: $(INSTALLED) ## kills, hangs, full disks and damaged files, hundred
 
 browser: ## install Debian's chromium for the tests of the page, where it is not there yet
 	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
+
+postgres: ## install Debian's PostgreSQL for the tests of the storage, where it is not there yet
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql >/dev/null; }
 
 lint: $(INSTALLED) ## ruff (rules and format), mypy strict, import-linter
 	@echo "== ruff check"

@@ -5,6 +5,7 @@ Environment:
     NASBOT_SHARED=…           where the reference data are; ../shared from the repository's root otherwise
     NASBOT_SHARED_OPTIONAL=1  in CI, let the tests that need the reference data skip instead of failing
     NASBOT_BROWSER=…          the browser that tests of the page drive; chromium on the path otherwise
+    NASBOT_POSTGRES=…         the folder of PostgreSQL's initdb and pg_ctl; Debian's otherwise
 """
 
 import os
@@ -14,9 +15,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.postgres_server import Server, programs
+
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_MISSING = "shared data not found"
 BROWSER_MISSING = "chromium not found"
+POSTGRES_MISSING = "PostgreSQL's server not found"
 
 
 def _switched_on(variable: str) -> bool:
@@ -81,6 +85,26 @@ def browser_or_skip() -> str:
     pytest.skip(reason)
 
 
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server that the tests started. Without its programs: a skip, and in CI a failure."""
+    found = programs()
+    if found is None:
+        reason = f"{POSTGRES_MISSING} (make postgres installs Debian's; NASBOT_POSTGRES names another's folder)"
+        if _switched_on("CI"):
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+    server = Server(found)
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def database(postgres) -> str:
+    """The address of an empty database."""
+    return postgres.new_database()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Forget compiled kernels older than their sources: numba looks at one file only, and they are made of several."""
     if hasattr(config, "workerinput"):
@@ -107,6 +131,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     browser = browser_location()
     terminalreporter.write_line(
         _found(terminalreporter, "browser", browser or "the path", browser is not None, BROWSER_MISSING)
+    )
+    server = programs()
+    terminalreporter.write_line(
+        _found(terminalreporter, "PostgreSQL", server or "the path", server is not None, POSTGRES_MISSING)
     )
 
 

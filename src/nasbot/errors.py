@@ -115,6 +115,10 @@ class FailingError(StudyError):
     """Too many trials in a row failed; what was learned is stored, and the message says how they failed."""
 
 
+class ClaimLostError(StudyError):
+    """A trial that this driver began was given to another one, because nothing was heard of this one for long."""
+
+
 class StorageError(NasbotError, RuntimeError):
     """A study's file is damaged, not a study, or of a version that this nasbot does not read."""
 

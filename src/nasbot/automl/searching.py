@@ -257,7 +257,7 @@ def _drive(
         if trial.state is TrialState.COMPLETED:
             keep_best(weights, study.history)
         if in_finals and trial.state.is_final:  # a worker is free: the next one that still fits
-            study.enqueue(_finals(study, plan, end, 1), searcher=FINAL)
+            study.enqueue(lambda history: _finals(history, plan, end, 1, study.elapsed()), searcher=FINAL)
         if on_change is not None:
             on_change(trial)
 
@@ -281,7 +281,7 @@ def _drive(
             end = Budget(end.trials, study.elapsed() + max(1e-3, end.seconds - driven))
         if not study.was_stopped:
             in_finals = True
-            study.enqueue(_finals(study, plan, end, plan.workers), searcher=FINAL)
+            study.enqueue(lambda history: _finals(history, plan, end, plan.workers, study.elapsed()), searcher=FINAL)
             run(end, until=end.seconds, proposes=False)
             study.drop_waiting(FINAL)
     finally:
@@ -301,15 +301,14 @@ class _InTime:
         return replace(self.objective, seconds=longest)(arch, trial=trial)
 
 
-def _finals(study: Study, plan: Plan, end: Budget, n: int) -> list[Candidate]:
+def _finals(history: History, plan: Plan, end: Budget, n: int, elapsed: float) -> list[Candidate]:
     """The next ``n`` finals; of a budget in time only such as can be trained in what is left of it."""
-    history = study.history
     waiting = sum(trial.origin.searcher == FINAL for trial in history.pending if trial.started is None)
     n -= waiting  # those of a run before this one that was interrupted
     if end.seconds is None:
         known = sum(trial.state is not TrialState.CANCELLED for trial in history)  # what waits comes first
         n = min(n, (plan.budget.trials or 0) - known)
-    left = math.inf if end.seconds is None else end.seconds - study.elapsed()
+    left = math.inf if end.seconds is None else end.seconds - elapsed
     return finals_of(history, max(0, n), longest=left / SAFETY)
 
 

@@ -1,14 +1,16 @@
-"""What is remembered of a study: in one SQLite file, or in memory."""
+"""What is remembered of a study: in one SQLite file, in a PostgreSQL database, or in memory."""
 
-from nasbot.storage.base import Storage
+from nasbot.storage.addresses import Address
+from nasbot.storage.base import SharedStorage, Storage
 from nasbot.storage.integrity import Examination, Repaired, examine, repair
 from nasbot.storage.memory import MemoryStorage
-from nasbot.storage.opening import is_begun, open_storage
+from nasbot.storage.opening import is_begun, open_storage, post_request
 from nasbot.storage.records import Answer, Presence, Request, RequestKind, Run, RunState
-from nasbot.storage.sqlite import SqliteStorage, post_request
+from nasbot.storage.sqlite import SqliteStorage
 from nasbot.storage.tally import Tally
 
 __all__ = [
+    "Address",
     "Answer",
     "Examination",
     "MemoryStorage",
@@ -18,6 +20,7 @@ __all__ = [
     "RequestKind",
     "Run",
     "RunState",
+    "SharedStorage",
     "SqliteStorage",
     "Storage",
     "Tally",

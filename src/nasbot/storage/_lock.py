@@ -11,9 +11,7 @@ while the disk is full.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
-import socket
 import threading
 import time
 import weakref
@@ -22,7 +20,7 @@ from pathlib import Path
 
 from nasbot._files import open_regular
 from nasbot.errors import FileError, StudyError
-from nasbot.storage.records import Presence
+from nasbot.storage.records import Presence, signature, signed
 
 MAX_HOLDER_BYTES = 1000
 BEAT_SECONDS = 1.0
@@ -87,19 +85,14 @@ class DriverLock:
             os.utime(self._file)
 
     def _sign(self) -> None:
-        since = time.strftime("%Y-%m-%d %H:%M:%S")
-        holder = {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
         os.ftruncate(self._file, 0)
-        os.pwrite(self._file, json.dumps(holder).encode(), 0)
+        os.pwrite(self._file, signature().encode(), 0)
 
     def _holder(self) -> str:
-        """Who holds it, for people: the signature is not trusted for anything."""
         try:
-            holder = json.loads(os.pread(self._file, MAX_HOLDER_BYTES, 0))
-            host = str(holder["host"])[:100]
-            return f"process {int(holder['pid'])} on {host} since {str(holder['since'])[:40]}"
-        except (ValueError, KeyError, TypeError, OSError, RecursionError):
-            return "another process (which has not signed the lock yet)"
+            return signed(os.pread(self._file, MAX_HOLDER_BYTES, 0))
+        except OSError:
+            return signed("")
 
     def _forget(self) -> None:
         """In a forked child: the lock is the parent's, and must end with it."""

@@ -133,6 +133,13 @@ def point_rows(number: int, first: int, points: Sequence[Point]) -> list[Row]:
     return [(*cells, crc(cells)) for cells in rows]
 
 
+def curve_rows(was: Sequence[Point], trial: Trial) -> tuple[bool, list[Row]]:
+    """Whether the stored points of a trial's curve go on to hold, and the rows to add to them."""
+    holds = trial.curve[: len(was)] == tuple(was)
+    kept = len(was) if holds else 0
+    return holds, point_rows(trial.number, kept, trial.curve[kept:])
+
+
 def point_of(where: str, position: int, row: Row) -> Point:
     """The point of a curve that stands at ``position``, as ``point_rows`` wrote it (in version 1, as it stands)."""
     _check_crc(f"{where}, point {position} of its curve", row)

@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from nasbot._typing import Json
 from nasbot.storage.records import Answer, Presence, Request, Run
 from nasbot.trial import History, Trial
+
+Decide: TypeAlias = "Callable[[History], Sequence[Trial]]"  # what to record, from what is recorded
 
 
 class Storage(Protocol):
@@ -63,3 +66,58 @@ class Storage(Protocol):
     def close(self) -> None:
         """Let go of files and of the driver's place; may be called again, nothing else may."""
         ...
+
+
+@runtime_checkable
+class SharedStorage(Storage, Protocol):
+    """A storage through which several drivers work on one study where all of them say so (``is_shared``).
+
+    The other promises hold, but for the one driver; these take its place:
+
+    - Up to date: ``history`` has what every driver has recorded so far, the trials of others among those pending.
+    - Decided on the newest: between the history that ``change`` hands out and the record of what was decided on it
+      nobody writes, so numbers, ranks and claims are given once.
+    - Claimed: a running trial belongs to the driver that began it; to write it is ClaimLostError for any other.
+    - Released: trials of a driver that died or left wait again, interrupted, once somebody calls ``release_dead``, and
+      its run has ended as "died". A driver that lives is never taken for dead while it gives signs of life.
+    """
+
+    is_shared: bool
+
+    def change(self, decide: Decide, *, answers: Sequence[Answer] = ()) -> tuple[Trial, ...]:
+        """Record what ``decide`` makes of the newest history, all or none, and return it; it may be called again."""
+        ...
+
+    def join(self, run: Run) -> Run:
+        """Record a new run beside those of others; it comes back with the number that it was given."""
+        ...
+
+    def is_ours(self, number: int) -> bool:
+        """Whether this driver began the trial of this number, which runs."""
+        ...
+
+    def release_dead(self) -> tuple[Trial, ...]:
+        """Let the trials of drivers that are no more wait again; cheap to call often."""
+        ...
+
+    def turn(self) -> AbstractContextManager[bool]:
+        """Whether it is this driver's turn to propose, until the end of the ``with``; never waits.
+
+        It only saves work: of two that propose at once, one proposes again.
+        """
+        ...
+
+
+def shared(storage: Storage) -> SharedStorage | None:
+    """The storage as one of several drivers, None where there is one driver."""
+    return storage if isinstance(storage, SharedStorage) and storage.is_shared else None
+
+
+def change(storage: Storage, decide: Decide, *, answers: Sequence[Answer] = ()) -> tuple[Trial, ...]:
+    """Record what ``decide`` makes of the history, with one driver or with several; what was recorded."""
+    if (several := shared(storage)) is not None:
+        return several.change(decide, answers=answers)
+    trials = tuple(decide(storage.history()))
+    if trials or answers:
+        storage.save(*trials, answers=answers)
+    return trials

@@ -11,7 +11,8 @@ from nasbot.errors import FileError, OptionError
 SUFFIX = ".sqlite"
 FOLDER_VARIABLE = "NASBOT_STUDIES"
 DEFAULT_FOLDER = "studies"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+NAME_RULE = "a name has 1 to 100 letters, digits, dots, dashes and underscores and begins with a letter or a digit"
 
 
 def study_path(where: str | Path) -> Path:
@@ -21,15 +22,14 @@ def study_path(where: str | Path) -> Path:
     file in the folder that the variable NASBOT_STUDIES names, ``studies`` in the current folder otherwise. A name
     cannot lead out of that folder.
     """
+    if not isinstance(where, Path) and where.startswith(("postgresql://", "postgres://")):
+        raise OptionError("study: expected a name or a file here, got the address of a database")
     if isinstance(where, Path) or os.sep in where or where.endswith(SUFFIX):
         if "\0" in str(where):
             raise OptionError("study: a file's name cannot contain a NUL character")
         return Path(where)
-    if not _NAME.fullmatch(where):
-        raise OptionError(
-            "study: a name has 1 to 100 letters, digits, dots, dashes and underscores and begins with a letter or a "
-            f"digit, got {where[:60]!r}"
-        )
+    if not NAME.fullmatch(where):
+        raise OptionError(f"study: {NAME_RULE}, got {where[:60]!r}")
     return studies_folder() / f"{where}{SUFFIX}"
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import getpass
+import json
 import math
+import os
+import socket
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -135,3 +140,30 @@ class Presence(NamedTuple):
 
     is_held: bool
     seen: float | None
+
+
+# -- for people; nothing depends on them -------------------------------------------------------------------------------
+
+
+def who() -> str:
+    """Who is asking."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container without a name for its user
+        user = str(os.getuid())
+    return f"{user} on {socket.gethostname()}, process {os.getpid()}"
+
+
+def signature() -> str:
+    """What a driver leaves where others look for whoever drives."""
+    since = time.strftime("%Y-%m-%d %H:%M:%S")
+    return json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
+
+
+def signed(by: str | bytes) -> str:
+    """The driver that left this ``signature``; it is not trusted for anything."""
+    try:
+        holder = json.loads(by)
+        return f"process {int(holder['pid'])} on {str(holder['host'])[:100]} since {str(holder['since'])[:40]}"
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return "another process (which has not signed the lock yet)"

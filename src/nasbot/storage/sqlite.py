@@ -7,10 +7,8 @@ others ask of the driver is the one thing that others write, a row at a time (``
 
 from __future__ import annotations
 
-import getpass
 import logging
 import os
-import socket
 import sqlite3
 import stat
 import time
@@ -36,10 +34,10 @@ from nasbot.storage._rows import (
     RUN_COLUMNS,
     Row,
     crc,
+    curve_rows,
     decoded,
     encoded,
     line_of,
-    point_rows,
     request_of,
     request_row,
     run_of,
@@ -48,7 +46,7 @@ from nasbot.storage._rows import (
     trial_row,
 )
 from nasbot.storage.memory import following, study_direction, with_run
-from nasbot.storage.records import Answer, Presence, Request, RequestKind, Run, RunState
+from nasbot.storage.records import Answer, Presence, Request, RequestKind, Run, RunState, who
 from nasbot.storage.tally import Tally
 from nasbot.trial import Direction, History, Trial
 
@@ -318,11 +316,9 @@ class SqliteStorage:
                 f"INSERT INTO trials ({COLUMNS}) VALUES ({marks}) ON CONFLICT (number) DO UPDATE SET {updates}",
                 trial_row(trial),
             )
-            kept = len(was)
-            if trial.curve[:kept] != was:
+            holds, rows = curve_rows(was, trial)
+            if not holds:
                 db.execute("DELETE FROM points WHERE trial = ?", (trial.number,))
-                kept = 0
-            rows = point_rows(trial.number, kept, trial.curve[kept:])
             db.executemany("INSERT INTO points VALUES (?, ?, ?, ?, ?)", rows)
         return after
 
@@ -499,7 +495,7 @@ def post_request(path: str | Path, kind: RequestKind | str, trial: int | None = 
         db.execute("PRAGMA synchronous = FULL")
         db.execute("BEGIN IMMEDIATE")
         number = db.execute("SELECT coalesce(max(number) + 1, 0) FROM requests").fetchone()[0]
-        request = Request(number=number, kind=RequestKind(kind), trial=trial, made=time.time(), by=_who())
+        request = Request(number=number, kind=RequestKind(kind), trial=trial, made=time.time(), by=who())
         marks = ", ".join("?" * (REQUEST_COLUMNS.count(",") + 1))
         db.execute(f"INSERT INTO requests ({REQUEST_COLUMNS}) VALUES ({marks})", request_row(request))
         db.execute("COMMIT")
@@ -510,15 +506,6 @@ def _answer(db: sqlite3.Connection, answer: Answer) -> None:
     row = request_row(replace(answer.request, answer=answer.text, answered=time.time()))
     sql = "UPDATE requests SET answer = ?, answered = ?, crc = ? WHERE number = ?"
     db.execute(sql, (*row[-3:], answer.request.number))
-
-
-def _who() -> str:
-    """For people; nothing depends on it."""
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):  # a container without a name for its user
-        user = str(os.getuid())
-    return f"{user} on {socket.gethostname()}, process {os.getpid()}"
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

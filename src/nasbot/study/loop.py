@@ -14,7 +14,7 @@ from nasbot.execution import Event, Executor, Finished, Job, Reported
 from nasbot.execution.interruption import allowed
 from nasbot.storage import Request, RequestKind, RunState
 from nasbot.study.budget import Budget
-from nasbot.trial import Cancelled, Failed, FailureCause, Point, Scored, Trial, TrialState
+from nasbot.trial import Cancelled, Failed, FailureCause, History, Point, Scored, Trial, TrialState
 
 if TYPE_CHECKING:
     from nasbot.study.study import Study
@@ -24,6 +24,7 @@ OnChange = Callable[[Trial], None]
 # How often a trial is tried again where its failure says nothing about the network.
 RETRIES = {FailureCause.KILLED: 1, FailureCause.ENVIRONMENT: 3}
 RECOVERY_SECONDS = 5.0  # for a machine without room or descriptors, times the number of tries
+TURN_SECONDS = 0.05  # until another driver may have proposed
 HEED_SECONDS = 0.5  # how long a request from outside may wait while trials run
 
 
@@ -71,10 +72,15 @@ class Loop:
                         time.sleep(HEED_SECONDS)
                     self._recovery -= HEED_SECONDS
                     continue
+                for trial in self._study.release_dead():
+                    self._tell(trial)
                 self._fill()
-                if not self._running or self._is_overtime() or self._ends_now:
+                if self._is_overtime() or self._ends_now:
                     break
-                self._take(self._executor.wait(self._patience()))
+                if self._running:
+                    self._take(self._executor.wait(self._patience()))
+                elif not self._waits_for_others():
+                    break
         finally:
             self._abandon()
         if self._is_failing():
@@ -84,24 +90,39 @@ class Loop:
 
     def _fill(self) -> None:
         while len(self._running) < self._executor.slots and self._may_begin():
-            if not self._proposes and not any(t.state is TrialState.WAITING for t in self._study.history.pending):
-                return
             try:
-                trial = self._study.ask()
+                trial = self._study.begin(self._has_budget, proposes=self._proposes)
             except ExhaustedError:
-                if not self._running:
+                if not self._running and not self._study.waits_for_others():
                     raise
                 return  # what is running may open new ways
+            if trial is None:
+                return
             self._executor.submit(Job(trial.number, trial.candidate, self._study.seed, trial.fidelity))
             self._running.add(trial.number)
             self._tell(trial)
 
     def _may_begin(self) -> bool:
+        return not (self._is_paused or self.is_stopping or self._is_failing())
+
+    def _has_budget(self, history: History) -> bool:
         unspent = (TrialState.WAITING, TrialState.CANCELLED)
-        n = sum(trial.state not in unspent for trial in self._study.history)
-        if self._is_paused or self.is_stopping or self._is_failing():
-            return False
+        n = sum(trial.state not in unspent for trial in history)
         return not self._budget.is_spent(trials=n, seconds=self._study.elapsed())
+
+    def _waits_for_others(self) -> bool:
+        """Wait a moment where other drivers keep this one here: one proposes, or runs what may come back to wait."""
+        if not self._may_begin():
+            return False
+        if self._study.waits_for_its_turn(self._has_budget, proposes=self._proposes):
+            seconds = TURN_SECONDS
+        elif self._study.waits_for_others():
+            seconds = HEED_SECONDS
+        else:
+            return False
+        with allowed():
+            time.sleep(seconds)
+        return True
 
     # -- taking what comes ---------------------------------------------------------------------------------------------
 
@@ -156,6 +177,8 @@ class Loop:
         match request.kind:
             case RequestKind.CANCEL if request.trial in self._running:
                 self._cancel(request, request.trial)
+            case RequestKind.CANCEL if request.trial is not None and self._study.runs_elsewhere(request.trial):
+                return  # its driver will see to it
             case RequestKind.CANCEL | RequestKind.RETRY:
                 try:
                     self._tell(self._study.heed(request))
@@ -227,7 +250,8 @@ class Loop:
             self._take([event for event in events if not _is_cancelled(event)])
         # From the records, not from our own set: an interrupt may have come between the two.
         pending = self._study.history.pending
-        left = [t.number for t in pending if t.state is TrialState.RUNNING and t.number not in self._elsewhere]
+        running = [t.number for t in pending if t.state is TrialState.RUNNING]
+        left = [n for n in running if n not in self._elsewhere and not self._study.runs_elsewhere(n)]
         for trial in [self._study.requeue(number, interrupted=True) for number in left]:
             self._tell(trial)
 

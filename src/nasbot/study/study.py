@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -29,14 +29,16 @@ from nasbot.execution.evaluation import as_number
 from nasbot.execution.interruption import Interrupted, allowed, leaving_on_signals, shielded
 from nasbot.searchers.base import Proposal, Searcher
 from nasbot.storage import Answer, MemoryStorage, Request, Run, RunState, Storage, is_begun, open_storage
+from nasbot.storage.base import Decide, change
+from nasbot.storage.base import shared as shared_storage
 from nasbot.study.budget import Budget
 from nasbot.study.forking import Fork, fork_of, missing_from
 from nasbot.study.interrupted_message import THE_SAME_CALL, interrupted_message
-from nasbot.study.loop import Loop, OnChange
+from nasbot.study.loop import TURN_SECONDS, Loop, OnChange
 from nasbot.study.requests import changed_trial
 from nasbot.study.runs import command_line, new_run
 from nasbot.study.settings import check_same, study_settings
-from nasbot.study.view import StudyView
+from nasbot.study.view import StudyView, known_trial
 from nasbot.trial import ADDED, POOL, Cancelled, Direction, History, Outcome, Point, Provenance, Trial, TrialState
 
 VOID = "void: the run it was meant for had ended"
@@ -81,26 +83,37 @@ class Study(StudyView):
             new = enumerate(missing_from(taken_over, first), start=len(taken_over))
             origin = Provenance(searcher=POOL)
             pool_trials = [Trial(number=n, candidate=candidate, origin=origin) for n, candidate in new]
-            storage.create(given, [*taken_over, *pool_trials])
-        else:
-            check_same(stored, given)
+            stored = _created(storage, given, [*taken_over, *pool_trials])
+        check_same(stored, given)
         super().__init__(storage, searcher)
         self._seconds_before = _latest(self.history)
         self._now: Callable[[], float] | None = None
         self._origin = 0.0
         self._run: Run | None = None  # the one that is open
+        self._last_run: Run | None = None  # of this driver
         self._is_by_hand = False
-        self._requeue_all(interrupted=True)
+        self._shared = shared_storage(storage)
+        if self._shared is None:
+            self._requeue_all(interrupted=True)
+        else:
+            self._shared.release_dead()
 
     @classmethod
     def open(
-        cls, where: str | Path, searcher: Searcher, *, fork: str | Path | None = None, **options: Unpack[StudyOptions]
+        cls,
+        where: str | Path,
+        searcher: Searcher,
+        *,
+        fork: str | Path | None = None,
+        shared: bool = False,
+        **options: Unpack[StudyOptions],
     ) -> Study:
         """The study of this name (a file in the studies' folder) or file: begun if it is new, resumed otherwise.
 
         Args:
-            where: name of the study, or its file.
+            where: name of the study, its file, or its address in a database (postgresql://user@host/database#study).
             searcher: what chooses the candidates.
+            shared: whether other drivers that say so may work on the study at the same time.
             fork: name of another study, to be begun with the completed trials of ``where`` that are still valid under
                 these settings, or resumed if it is there already; ``where`` is only read then.
             seed: random seed of the searcher and of the objective.
@@ -109,7 +122,7 @@ class Study(StudyView):
             context: what else makes values comparable (data, recipe), as plain data; another one is refused.
 
         Returns:
-            The study, to be driven by nobody else until it is closed.
+            The study, to be driven by nobody else until it is closed, unless it is shared.
 
         Raises:
             OptionError: what is wrong with the call.
@@ -119,7 +132,7 @@ class Study(StudyView):
         place = where if fork is None else fork
         is_fork = fork is not None and not is_begun(fork)
         taken_over = _forked(where, searcher, options).trials if is_fork else ()
-        storage = open_storage(place, vocabulary=searcher.domain.networks.vocabulary)
+        storage = open_storage(place, vocabulary=searcher.domain.networks.vocabulary, shared=shared)
         try:
             return cls(storage, searcher, taken_over=taken_over, **options)
         except BaseException:
@@ -142,9 +155,9 @@ class Study(StudyView):
             self._is_by_hand = True
         if self._is_by_hand:
             self._heed_by_hand()
-        waiting = next((t for t in self.history.pending if t.state is TrialState.WAITING), None)
-        trial = (waiting or self._proposed()).begun(self.elapsed())
-        self._storage.save(trial)
+        while (trial := self.begin(lambda history: True)) is None:  # another driver proposes
+            with allowed():
+                time.sleep(TURN_SECONDS)
         return trial
 
     def tell(self, trial: Trial | int, value: object) -> Trial:
@@ -152,28 +165,32 @@ class Study(StudyView):
 
         Raises StudyError for a trial that is unknown, was not asked for, or was told before.
         """
-        return self._record(self._running_trial(trial), outcome_of(value), at=self.elapsed())
+        return self._record(trial, outcome_of(value), at=self.elapsed())
 
     def add(self, candidate: Candidate | Architecture, value: object) -> Trial:
         """Record what was measured elsewhere: a number, or an Outcome. A network alone has its params at defaults.
 
         Raises OptionError or OutsideSpaceError for a candidate outside the domain, StudyError for one that is known.
         """
-        domain, history = self.searcher.domain, self.history
-        added = domain.candidate(candidate)
+        domain = self.searcher.domain
+        added, outcome = domain.candidate(candidate), outcome_of(value)
         domain.check(added)
-        if added.fingerprint in history.seen:
-            number = next(trial.number for trial in history if trial.candidate.fingerprint == added.fingerprint)
-            raise StudyError(f"add: trial {number} has this candidate already; its outcome is told once")
-        trial = Proposal(added, origin=Provenance(searcher=ADDED)).trial(history)
-        return self._record(trial, outcome_of(value), at=self.elapsed())
+
+        def ended(history: History) -> list[Trial]:
+            if added.fingerprint in history.seen:
+                number = next(trial.number for trial in history if trial.candidate.fingerprint == added.fingerprint)
+                raise StudyError(f"add: trial {number} has this candidate already; its outcome is told once")
+            return [_ended(Proposal(added, origin=Provenance(searcher=ADDED)).trial(history), outcome, now, history)]
+
+        now = self.elapsed()
+        return self._change(ended)[0]
 
     def report(self, trial: Trial | int, step: int, value: float) -> Trial:
         """Add a point to a running trial's curve; a value that is not finite is not recorded."""
-        known, score = self._running_trial(trial), as_number(value)
+        known, score = self._running_trial(self.history, trial), as_number(value)
         if score is None or not math.isfinite(score):
             return known
-        return self._extend(known, [Point(int(step), score)])
+        return self.extend(known, [Point(int(step), score)])
 
     # -- the loop ------------------------------------------------------------------------------------------------------
 
@@ -243,36 +260,43 @@ class Study(StudyView):
     @property
     def was_stopped(self) -> bool:
         """Whether somebody asked the last run to stop."""
-        return bool(self.runs) and self.runs[-1].ending == "stopped"
+        last = self._last_run or (self.runs[-1] if self.runs else None)
+        return last is not None and last.ending == "stopped"
 
-    def enqueue(self, candidates: Sequence[Candidate], *, searcher: str, fidelity: float = 1.0) -> list[Trial]:
+    def enqueue(
+        self,
+        candidates: Sequence[Candidate] | Callable[[History], Sequence[Candidate]],
+        *,
+        searcher: str,
+        fidelity: float = 1.0,
+    ) -> list[Trial]:
         """Let these candidates wait, to be evaluated in this order before anything new; known ones once more.
 
-        ``searcher`` says who chose them, as ``Provenance`` has it.
+        They may be a function of the history, the newest. ``searcher`` says who chose them, as ``Provenance`` has it.
         """
-        history = self.history
-        trials = []
-        for candidate in candidates:
-            self.searcher.domain.check(candidate)
-            before = next((t.number for t in history if t.candidate == candidate), None)
-            origin = Provenance(searcher=searcher, of_trial=before)
-            proposal = Proposal(candidate, fidelity, origin=origin)
-            trials.append(proposal.trial(history))
-            history = history.with_trial(trials[-1])
-        if trials:
-            self._storage.save(*trials)
-        return trials
+
+        def waiting(history: History) -> list[Trial]:
+            trials = []
+            for candidate in candidates(history) if callable(candidates) else candidates:
+                self.searcher.domain.check(candidate)
+                before = next((t.number for t in history if t.candidate == candidate), None)
+                origin = Provenance(searcher=searcher, of_trial=before)
+                trials.append(Proposal(candidate, fidelity, origin=origin).trial(history))
+                history = history.with_trial(trials[-1])
+            return trials
+
+        return list(self._change(waiting))
 
     def drop_waiting(self, searcher: str) -> None:
         """Cancel the trials that wait and were chosen by this searcher: there is no time left for them."""
-        rank = len(self.history.finished)
-        dropped: list[Trial] = []
-        for trial in self.history.pending:
-            if trial.state is TrialState.WAITING and trial.origin.searcher == searcher:
-                message = Cancelled("the budget was spent before it began")
-                dropped.append(trial.ended(message, at=self.elapsed(), rank=rank + len(dropped)))
-        if dropped:
-            self._storage.save(*dropped)
+        message, now = Cancelled("the budget was spent before it began"), self.elapsed()
+
+        def dropped(history: History) -> list[Trial]:
+            waiting = [t for t in history.pending if t.state is TrialState.WAITING and t.origin.searcher == searcher]
+            rank = len(history.finished)
+            return [trial.ended(message, at=now, rank=rank + i) for i, trial in enumerate(waiting)]
+
+        self._change(dropped)
 
     def elapsed(self) -> float:
         """Seconds that the study has been driven, over all its runs; what passed after the last record is forgotten."""
@@ -292,7 +316,10 @@ class Study(StudyView):
         self.end_run("closed")
         self._is_by_hand = False
         run = new_run(len(self._storage.runs()), executor=executor, workers=workers, budget=budget)
-        self._storage.save_run(run)
+        if self._shared is None:
+            self._storage.save_run(run)
+        else:
+            run = self._shared.join(run)
         self._run = run
         void = [Answer(request, VOID) for request in self.requests() if not request.kind.names_trial]
         if void:
@@ -319,7 +346,8 @@ class Study(StudyView):
         """Record that driving ends, and how; nothing where it has."""
         if self._run is not None:
             run, self._run = self._run, None
-            self._storage.save_run(run.over(ending, at=max(time.time(), run.begun)))
+            self._last_run = run.over(ending, at=max(time.time(), run.begun))
+            self._storage.save_run(self._last_run)
 
     # -- requests from outside -----------------------------------------------------------------------------------------
 
@@ -340,15 +368,21 @@ class Study(StudyView):
         """Cancel the trial that is asked for and does not run, or try one again. StudyError where that cannot be."""
         if request.trial is None:
             raise StudyError(f"{request.kind} is not about a trial")
-        changed, text = changed_trial(self.history, request.kind, request.trial, at=self.elapsed())
-        self._storage.save(changed, answers=[Answer(request, text)])
-        return changed
+        number, now = request.trial, self.elapsed()
+        _, text = changed_trial(self.history, request.kind, number, at=now)
+
+        def changed(history: History) -> list[Trial]:
+            return [changed_trial(history, request.kind, number, at=now)[0]]
+
+        return self._change(changed, answers=[Answer(request, text)])[0]
 
     def _heed_by_hand(self) -> None:
         for request in self.requests():
             trial = request.trial
             if trial is None:
                 self.answer(request, "refused: the study is driven by hand, by ask and tell")
+            elif self.runs_elsewhere(trial):
+                continue  # its driver will see to it
             elif trial < len(self.history) and self.history[trial].state is TrialState.RUNNING:
                 self.answer(request, f"refused: trial {trial} was asked for by hand and is being evaluated")
             else:
@@ -367,21 +401,73 @@ class Study(StudyView):
         """Go on counting from where ``hold_clock`` stopped."""
         self._now, self._origin = now, now()
 
+    def begin(self, may_begin: Callable[[History], bool], *, proposes: bool = True) -> Trial | None:
+        """The next trial, recorded as running: one that waits, else a new proposal unless that is not wanted.
+
+        None where the newest history says that nothing may begin, or while another driver proposes.
+        """
+
+        def next_waiting(history: History) -> list[Trial]:
+            waiting = next((t for t in history.pending if t.state is TrialState.WAITING), None)
+            return [waiting.begun(self.elapsed())] if waiting is not None and may_begin(history) else []
+
+        if claimed := self._change(next_waiting):
+            return claimed[0]
+        if not proposes or not may_begin(self.history):
+            return None
+        with self._turn() as is_ours:
+            if not is_ours:
+                return None
+            proposed = self._proposed()
+
+            def next_proposed(history: History) -> list[Trial]:
+                is_next = self._shared is None or (len(history) == proposed.number and may_begin(history))
+                return [proposed.begun(self.elapsed())] if is_next else []
+
+            return next(iter(self._change(next_proposed)), None)
+
     def finish(self, number: int, outcome: Outcome, *, at: float) -> Trial:
         """Record the outcome of a running trial that ended at ``at`` on the executor's clock."""
-        return self._record(self._running_trial(number), outcome, at=self._on_study_clock(at))
+        return self._record(number, outcome, at=self._on_study_clock(at))
 
-    def extend(self, number: int, points: Sequence[Point]) -> Trial:
+    def extend(self, trial: Trial | int, points: Sequence[Point]) -> Trial:
         """Record points of a running trial's curve."""
-        return self._extend(self._running_trial(number), points)
+        return self._change(lambda history: [self._running_trial(history, trial).with_points(points)])[0]
 
     def requeue(self, number: int, *, interrupted: bool) -> Trial:
         """Let a running trial wait again."""
-        trial = self._running_trial(number).requeued(interrupted=interrupted)
-        self._storage.save(trial)
-        return trial
+        return self._change(lambda history: [self._running_trial(history, number).requeued(interrupted=interrupted)])[0]
+
+    # -- for the loop, of several drivers ------------------------------------------------------------------------------
+
+    def runs_elsewhere(self, number: int) -> bool:
+        """Whether this trial runs, and it was another driver that began it."""
+        history = self.history
+        is_running = number < len(history) and history[number].state is TrialState.RUNNING
+        return self._shared is not None and is_running and not self._shared.is_ours(number)
+
+    def waits_for_others(self) -> bool:
+        """Whether other drivers run trials, of which any may come back to wait."""
+        return self._shared is not None and any(self.runs_elsewhere(trial.number) for trial in self.history.pending)
+
+    def waits_for_its_turn(self, may_begin: Callable[[History], bool], *, proposes: bool) -> bool:
+        """Whether a trial could begin here, but for another driver that proposes."""
+        if self._shared is None:
+            return False
+        history = self.history
+        return may_begin(history) and (proposes or any(t.state is TrialState.WAITING for t in history.pending))
+
+    def release_dead(self) -> Sequence[Trial]:
+        """Let the trials of drivers that died wait again."""
+        return () if self._shared is None else self._shared.release_dead()
 
     # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _change(self, decide: Decide, answers: Sequence[Answer] = ()) -> tuple[Trial, ...]:
+        return change(self._storage, decide, answers=answers)
+
+    def _turn(self) -> AbstractContextManager[bool]:
+        return nullcontext(True) if self._shared is None else self._shared.turn()
 
     def _proposed(self) -> Trial:
         history = self.history
@@ -402,25 +488,16 @@ class Study(StudyView):
         )
         return replace(proposal, origin=origin).trial(history)
 
-    def _record(self, trial: Trial, outcome: Outcome, *, at: float) -> Trial:
-        # Two clocks meet in a resumed study; a trial never ends before it began.
-        at = max(at, trial.started or 0.0)
-        ended = trial.ended(outcome, at=at, rank=len(self.history.finished))
-        self._storage.save(ended)
-        return ended
-
-    def _extend(self, trial: Trial, points: Sequence[Point]) -> Trial:
-        longer = trial.with_points(points)
-        self._storage.save(longer)
-        return longer
+    def _record(self, trial: Trial | int, outcome: Outcome, *, at: float) -> Trial:
+        return self._change(lambda history: [_ended(self._running_trial(history, trial), outcome, at, history)])[0]
 
     def _requeue_all(self, *, interrupted: bool) -> None:
         running = [t for t in self.history.pending if t.state is TrialState.RUNNING]
         if running:
             self._storage.save(*(trial.requeued(interrupted=interrupted) for trial in running))
 
-    def _running_trial(self, trial: Trial | int) -> Trial:
-        known = self._known_trial(trial)
+    def _running_trial(self, history: History, trial: Trial | int) -> Trial:
+        known = known_trial(history, trial)
         if isinstance(trial, Trial) and trial.candidate != known.candidate:
             raise StudyError(f"trial {known.number} of this study has another candidate: the trial is not from here")
         if known.state.is_final:
@@ -444,6 +521,23 @@ class Study(StudyView):
 def _forked(where: str | Path, searcher: Searcher, options: StudyOptions) -> Fork:
     with StudyView.read(where, vocabulary=searcher.domain.networks.vocabulary) as old:
         return fork_of(old, searcher.domain, context=options.get("context") or {}, source=str(where))
+
+
+def _created(storage: Storage, given: Mapping[str, Json], trials: Sequence[Trial]) -> Mapping[str, Json]:
+    """Begin the study; what is stored of it then, which is another driver's where that was quicker."""
+    try:
+        storage.create(given, trials)
+    except StudyError:
+        stored = storage.settings()
+        if stored is None:
+            raise
+        return stored
+    return given
+
+
+def _ended(trial: Trial, outcome: Outcome, at: float, history: History) -> Trial:
+    # Two clocks meet in a resumed study; a trial never ends before it began.
+    return trial.ended(outcome, at=max(at, trial.started or 0.0), rank=len(history.finished))
 
 
 def _ending(error: BaseException) -> str:

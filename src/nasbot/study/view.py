@@ -145,11 +145,7 @@ class StudyView:
         return self.searcher
 
     def _known_trial(self, trial: Trial | int) -> Trial:
-        number: object = trial.number if isinstance(trial, Trial) else trial
-        history = self.history
-        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(history):
-            raise StudyError(f"there is no trial {str(number)[:40]}; the study has {len(history)}, numbered from 0")
-        return history[number]
+        return known_trial(self.history, trial)
 
     def __repr__(self) -> str:
         # From the settings alone, so that a study that is closed can still be named.
@@ -169,3 +165,11 @@ class StudyView:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+
+def known_trial(history: History, trial: Trial | int) -> Trial:
+    """The trial of this number as the history has it; StudyError where there is none."""
+    number: object = trial.number if isinstance(trial, Trial) else trial
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(history):
+        raise StudyError(f"there is no trial {str(number)[:40]}; the study has {len(history)}, numbered from 0")
+    return history[number]
