@@ -109,7 +109,7 @@ def _vocabulary() -> Vocabulary:
     labels = (
         Label(name="ip", role=Role.INPUT),
         Label(name="op", role=Role.OUTPUT),
-        *(Label(name=name, fixed_mass=1.0, group=GROUPS[name]) for name in OPERATIONS),
+        *(Label(name=name, fixed_mass=1.0, group=GROUPS[name], cuts=name == "none") for name in OPERATIONS),
     )
     penalties = LabelPenalties.from_pairs([label.name for label in labels], PENALTIES)
     return Vocabulary("nas-bench-201", labels, penalties, rules=(is_a_cell,))

@@ -186,7 +186,7 @@ def test_each_term_of_the_kernel_can_be_left_out(history, terms):
     [
         (NASBOT, {"acquisition": "eii"}, "acquisition: expected one of log-ei, ei, ucb, thompson, uniform, got 'eii'"),
         (NASBOT, {"maximiser": "grid"}, "maximiser: expected one of climbing, paper, got 'grid'"),
-        (NASBOT, {"kernel_terms": "none"}, "kernel_terms: expected one of both, d, d_bar, got 'none'"),
+        (NASBOT, {"kernel_terms": "none"}, "kernel_terms: expected one of both, d, d_bar, both.features"),
         (NASBOT, {"modifiers": ("skipp",)}, "modifiers: unknown modifier 'skipp'; known: dec_single"),
         (RandomSearch, {"modifiers": "skip"}, "modifiers: expected a list of names, got the text 'skip'"),
         (RandomSearch, {"modifiers": ()}, "modifiers: expected at least one, got none"),

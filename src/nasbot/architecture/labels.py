@@ -7,7 +7,7 @@ for instance, without touching this package: everything else reads these tables 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cached_property
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nasbot.architecture.graph import Architecture
 
     Rule = Callable[[Architecture], Iterable[Violation]]
+    Feature = Callable[[Architecture], float | Sequence[float]]
 
 MAX_NAME_LENGTH = 40
 POOLINGS = ("", "max", "average")
@@ -70,6 +71,7 @@ class Label:
     dropout: float = 0.0  # the share of channels left out at each training step
     module: str = ""  # the import path of an nn.Module of one's own, "my_layers:Gated": imported where it is built
     operation: str = ""  # what a layer of it is, by its name in nasbot.architecture.operations; "": as the fields imply
+    cuts: bool = False  # passes nothing on, as ``none`` of cell spaces: what it cuts off is not counted in features
 
     def __post_init__(self) -> None:
         if not self.name or len(self.name) > MAX_NAME_LENGTH or not self.name.isprintable():
@@ -99,9 +101,10 @@ class Label:
         OPERATIONS[self.operation].check(self)
 
     def __repr__(self) -> str:
-        """The last two fields only where they say something: studies keep a digest of this from before they were."""
-        shown = [f.name for f in fields(self)[:-2]]
+        """The last three fields only where they say something: studies keep a digest of this from before they were."""
+        shown = [f.name for f in fields(self)[:-3]]
         shown += ["module"] * bool(self.module) + ["operation"] * (self.operation != implied_operation(self))
+        shown += ["cuts"] * self.cuts
         return f"Label({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     @property
@@ -121,12 +124,15 @@ class Vocabulary:
     """The labels of one kind of network, their penalties, and any rules beyond those the labels imply.
 
     ``rules`` are functions from a network to the violations it commits; a network that commits one cannot be built.
+    ``features`` are functions from a network to a number, or to as many of them for each network: what you know to
+    matter, for the belief to compare networks by, beside the features that all networks have (``features.py``).
     """
 
     name: str
     labels: tuple[Label, ...]
     penalties: LabelPenalties
     rules: tuple[Rule, ...] = ()
+    features: tuple[Feature, ...] = ()
 
     def __post_init__(self) -> None:
         names = [label.name for label in self.labels]

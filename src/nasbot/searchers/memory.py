@@ -11,13 +11,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from nasbot.architecture import Architecture
+from nasbot.architecture.features import FeatureMap
 from nasbot.otmann import Distances, NeighbourIndex, NetworkDistance, Otmann, PairwiseDistances
 
 Floats = NDArray[np.float64]
 
 MOST_REMEMBERED = 1500  # networks: 144 MB
+MOST_FEATURES = 20_000  # networks whose features are remembered
+
+Blocks = tuple[Floats, ...]  # features (n, numbers of a block) of n networks
 
 
 class DistanceMemory:
@@ -42,6 +47,29 @@ class DistanceMemory:
         places = np.array([self._place[arch] for arch in networks], dtype=np.intp)
         rows, columns = places[:, None], places[None, :]
         return self._table.distances.d[:, rows, columns], self._table.distances.d_bar[:, rows, columns]
+
+
+class FeatureMemory:
+    """The features of all networks met so far: found once, though candidates are looked at again and again."""
+
+    def __init__(self, feature_map: FeatureMap) -> None:
+        self._map = feature_map
+        self._known: dict[Architecture, Blocks] = {}
+
+    def of(self, networks: Sequence[Architecture]) -> Blocks:
+        """The features of each network, block by block."""
+        if len(self._known) > MOST_FEATURES:
+            self._known.clear()
+        for arch in networks:
+            if arch not in self._known:
+                self._known[arch] = self._map(arch)
+        found = [self._known[arch] for arch in networks]
+        return tuple(np.array(block) for block in zip(*found, strict=True))
+
+
+def feature_differences(a: Blocks, b: Blocks) -> Floats:
+    """How far networks are apart in each block of features, (blocks, n, m)."""
+    return np.array([cdist(left, right) for left, right in zip(a, b, strict=True)])
 
 
 class NeighbourMemory:

@@ -40,6 +40,7 @@ from nasbot.acquisition import (
     uniform,
 )
 from nasbot.architecture import Architecture, Vocabulary
+from nasbot.architecture.features import FeatureMap
 from nasbot.architecture.resources import resources
 from nasbot.candidate import Candidate, Params
 from nasbot.errors import OptionError
@@ -50,7 +51,7 @@ from nasbot.otmann import NetworkDistance, Otmann
 from nasbot.otmann.presets import search_rules
 from nasbot.searchers.base import Proposal
 from nasbot.searchers.effect import Effect, Effects, Near
-from nasbot.searchers.memory import DistanceMemory, NeighbourMemory
+from nasbot.searchers.memory import Blocks, DistanceMemory, FeatureMemory, NeighbourMemory, feature_differences
 from nasbot.searchers.pool import RETUNE, PoolSearcher, best_networks, member, shown
 from nasbot.searchers.promotion import by_rank, promotable, remaining_cost
 from nasbot.searchers.threads import on_one_blas_thread
@@ -83,11 +84,30 @@ class Maximiser(StrEnum):
 
 
 class KernelTerms(StrEnum):
-    """Which terms of eq. (7) are used; the paper's ablation leaves one out."""
+    """Which terms the kernel has: those of eq. (7), of which the paper's ablation leaves one out, and of features."""
 
     BOTH = "both"
     DISTANCE = "d"
     NORMALISED = "d_bar"
+    BOTH_AND_FEATURES = "both+features"
+    DISTANCE_AND_FEATURES = "d+features"
+    NORMALISED_AND_FEATURES = "d_bar+features"
+    FEATURES = "features"
+
+    @property
+    def has_features(self) -> bool:
+        """Whether networks are compared by their features, too."""
+        return self.endswith("features")
+
+    @property
+    def has_distance(self) -> bool:
+        """Whether there is a term of d."""
+        return self.removesuffix("+features") in ("both", "d")
+
+    @property
+    def has_normalised(self) -> bool:
+        """Whether there is a term of d_bar."""
+        return self.removesuffix("+features") in ("both", "d_bar")
 
 
 def default_modifiers(vocabulary: Vocabulary) -> tuple[str, ...]:
@@ -112,7 +132,7 @@ class NASBOT(PoolSearcher):
         belief: how the Gaussian process is fitted.
         acquisition: an object such as ``UCB()``, or its name: log-ei, ei, ucb, thompson, uniform.
         maximiser: how the acquisition is maximised: climbing, or paper (evolution alone).
-        kernel_terms: terms of the kernel: both, d or d_bar.
+        kernel_terms: terms of the kernel: both, d, d_bar, each of these with ``+features``, or features alone.
         cost_weight: how much log cost counts against log utility; above 0 the space needs its ``input_shape``.
         prior: values of params around which good ones are expected, their defaults if not given; None: anywhere.
         name: shown with its trials.
@@ -151,6 +171,11 @@ class NASBOT(PoolSearcher):
     @cached_property
     def _memory(self) -> DistanceMemory:
         return DistanceMemory(self.distance)
+
+    @cached_property
+    def _features(self) -> FeatureMemory:
+        space = self.space
+        return FeatureMemory(FeatureMap(space.vocabulary, space.input_shape, space.n_outputs))
 
     @cached_property
     def _last_fit(self) -> dict[tuple[bytes, bytes], Belief]:
@@ -271,19 +296,25 @@ class NASBOT(PoolSearcher):
             decided = np.r_[0:n, m : len(kept)]
             feasibility = Feasibility.of(belief.correlation(rows.among(decided)), decided < n)
         candidates = tuple(known[i] for i in kept)
-        packed = self.distance.pack([candidate.arch for candidate in candidates])
-        return _View(candidates, n, m, packed, belief, feasibility, chosen)
+        archs = [candidate.arch for candidate in candidates]
+        return _View(candidates, n, m, self.distance.pack(archs), self._features_of(archs), belief, feasibility, chosen)
+
+    def _features_of(self, archs: Sequence[Architecture]) -> Blocks:
+        """Features of networks, block by block; no blocks where the kernel does not look at them."""
+        return self._features.of(archs) if self.kernel_terms.has_features else ()
 
     def _rows_among(self, known: Sequence[Candidate]) -> Rows:
-        params = [candidate.params for candidate in known]
-        between = self._memory.between([candidate.arch for candidate in known])
-        return self._rows(*between, self.domain.differences(params, params))
+        params, archs = [candidate.params for candidate in known], [candidate.arch for candidate in known]
+        features = self._features_of(archs)
+        differences = feature_differences(features, features)
+        return self._rows(*self._memory.between(archs), differences, self.domain.differences(params, params))
 
-    def _rows(self, d: Floats, d_bar: Floats, params: Floats) -> Rows:
-        """What the kernel sees: the distances whose terms it has, and differences of params where there are any."""
+    def _rows(self, d: Floats, d_bar: Floats, features: Floats, params: Floats) -> Rows:
+        """What the kernel sees: what its terms are about, and differences of params where there are any."""
         return Rows.of(
-            None if self.kernel_terms is KernelTerms.NORMALISED else d,
-            None if self.kernel_terms is KernelTerms.DISTANCE else d_bar,
+            d if self.kernel_terms.has_distance else None,
+            d_bar if self.kernel_terms.has_normalised else None,
+            features=features if len(features) else None,
             params=params if len(params) else None,
         )
 
@@ -339,9 +370,11 @@ class NASBOT(PoolSearcher):
                 between = self.distance.cross(view.packed, packed)
                 known = [candidate.params for candidate in view.known]
                 params = self.domain.differences(known, settings).repeat(len(archs), axis=2)
-                d, d_bar = (np.tile(x, (1, 1, len(settings))) for x in (between.d, between.d_bar))
-                rows = self._rows(d, d_bar, params)
-            values = self.acquisition(self._outlook(view, rows, packed, settings, chance), rng=rng)
+                asked = self._features_of(archs)
+                features = feature_differences(view.features, asked)
+                d, d_bar, features = (_tiled(x, 1, len(settings)) for x in (between.d, between.d_bar, features))
+                rows = self._rows(d, d_bar, features, params)
+            values = self.acquisition(self._outlook(view, rows, packed, asked, settings, chance), rng=rng)
             if view.feasibility is not None:
                 values = self.acquisition.weighed(values, view.log_feasible(rows))
             return values.reshape(len(settings), len(archs)) - self.cost_weight * self._log_costs(archs)
@@ -378,15 +411,18 @@ class NASBOT(PoolSearcher):
 
         return closer_utility
 
-    def _outlook(self, view: _View, rows: Rows, packed: Any, settings: Sequence[Params], chance: float) -> Outlook:
+    def _outlook(
+        self, view: _View, rows: Rows, packed: Any, features: Blocks, settings: Sequence[Params], chance: float
+    ) -> Outlook:
         """What is believed of networks with these rows to the known ones; ``chance`` chooses a sample."""
 
         def covariance() -> Floats:
             among = self.distance.pairwise(packed)
             n, times = among.d.shape[1], len(settings)
             params = self.domain.differences(settings, settings).repeat(n, axis=1).repeat(n, axis=2)
-            d, d_bar = (np.tile(x, (1, times, times)) for x in (among.d, among.d_bar))
-            return view.belief.covariance(rows[: view.n_known, :], self._rows(d, d_bar, params))
+            compared = (among.d, among.d_bar, feature_differences(features, features))
+            d, d_bar, differences = (_tiled(x, times, times) for x in compared)
+            return view.belief.covariance(rows[: view.n_known, :], self._rows(d, d_bar, differences, params))
 
         mean, variance, _ = view.predict(rows)
         sample = int(chance * len(mean))
@@ -440,11 +476,12 @@ class NASBOT(PoolSearcher):
                 some = asked[first : first + N_FINALISTS]
                 yield from self._effects(self._closer(view, history, [c.arch for c, _ in some]), history, some)
             return
-        packed = self.distance.pack([candidate.arch for candidate, _ in asked])
-        between = self.distance.cross(view.packed, packed)
+        archs = [candidate.arch for candidate, _ in asked]
+        between = self.distance.cross(view.packed, self.distance.pack(archs))
+        features = feature_differences(view.features, self._features_of(archs))
         params = [candidate.params for candidate, _ in asked]
         known = [candidate.params for candidate in view.known]
-        rows = self._rows(between.d, between.d_bar, self.domain.differences(known, params))
+        rows = self._rows(between.d, between.d_bar, features, self.domain.differences(known, params))
         prediction = view.predict(rows)
         # What an evaluation would give has its noise, which the improvement looked for does not have.
         noise = view.belief.posterior.noise_variance[:, None]
@@ -496,6 +533,7 @@ class _View:
     n_evaluated: int
     n_known: int  # evaluated and pending
     packed: object
+    features: Blocks
     belief: Belief
     feasibility: Feasibility | None
     numbers: NDArray[np.intp]  # of those evaluated, in the order of their recording
@@ -529,6 +567,11 @@ class _Stopwatch:
         taken = perf_counter() - start
         self.seconds[purpose] += taken - self._inner.pop()
         self._inner[-1] += taken
+
+
+def _tiled(x: Floats, rows: int, columns: int) -> Floats:
+    """(k, n, m) repeated so many times; as it is where that is once, or where there is nothing."""
+    return np.tile(x, (1, rows, columns)) if len(x) and (rows, columns) != (1, 1) else x
 
 
 def _is_its_own_fault(trial: Trial) -> bool:

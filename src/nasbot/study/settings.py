@@ -58,16 +58,16 @@ def space_settings(space: SearchSpace) -> dict[str, Json]:
     """The limits of a space by their names (infinite ones as null); a vocabulary of one's own by a digest of it."""
     limits = {entry.name: getattr(space, entry.name) for entry in dataclasses.fields(space)}
     if isinstance(space.kind, Vocabulary):
-        content = repr(
-            (
-                space.kind.labels,
-                space.kind.penalties.rows,
-                [getattr(rule, "__qualname__", "") for rule in space.kind.rules],
-            )
-        )
+        features = ([_name(feature) for feature in space.kind.features],) if space.kind.features else ()
+        rules = [_name(rule) for rule in space.kind.rules]
+        content = repr((space.kind.labels, space.kind.penalties.rows, rules, *features))
         digest = hashlib.sha256(content.encode()).hexdigest()[:DIGEST_CHARACTERS]
         limits["kind"] = {"name": space.kind.name, "labels": list(space.kind.by_name), "digest": digest}
     return plain_json(limits)
+
+
+def _name(function: object) -> str:
+    return str(getattr(function, "__qualname__", ""))
 
 
 def check_same(stored: Mapping[str, Json], given: Mapping[str, Json]) -> None:
