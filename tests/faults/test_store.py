@@ -1,9 +1,14 @@
 """The store under damage by the thousand: what was acknowledged before the damage, or a clear refusal; never a lie."""
 
+import shutil
+import time
+from collections import Counter
+
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from nasbot.storage import _schema
 from tests.storage.crowd import crowd
 from tests.storage.damage import (
     Damaged,
@@ -14,6 +19,8 @@ from tests.storage.damage import (
     verdict,
     with_noise,
 )
+from tests.storage.killed_migration import NEVER, OLD, check_after, migrating, n_steps
+from tests.storage.make_golden import FOLDER
 from tests.storage.test_model import MemoryMachine, SqliteMachine
 
 
@@ -75,3 +82,25 @@ def test_8_processes_of_250_writes_and_pollers(tmp_path, share):
 def test_the_model_500_times_50_steps(machine, share):
     chosen = settings(max_examples=share(500), stateful_step_count=50, derandomize=False, print_blob=True)
     run_state_machine_as_test(machine, settings=chosen)
+
+
+def test_200_kills_during_migration(tmp_path, rng, share):
+    """Half at a step of SQLite's machine, half from outside at any moment, so that commits are cut in two as well."""
+    seen = Counter()
+    steps = {name: n_steps(name, tmp_path) for name in OLD}
+    path = tmp_path / "study.sqlite"
+    for k in range(share(200)):
+        name = OLD[k % len(OLD)]
+        for left in tmp_path.glob("study.sqlite*"):
+            left.unlink()
+        shutil.copy(FOLDER / f"{name}.sqlite", path)
+        by_step = rng.random() < 0.5
+        with migrating(path, int(rng.integers(1, steps[name] + 1)) if by_step else NEVER) as process:
+            if not by_step:
+                while process.poll() is None and not (tmp_path / "study.sqlite-wal").exists():
+                    time.sleep(0.0005)
+                time.sleep(10 ** rng.uniform(-4, -0.5))
+                process.kill()
+        seen["old" if check_after(path, name) < _schema.VERSION else "new"] += 1
+    print(dict(seen))
+    assert seen["old"] > 0

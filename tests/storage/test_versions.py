@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 import sqlite3
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from nasbot.errors import FileError, StorageError
 from nasbot.storage import Run, SqliteStorage, _schema, post_request
 from nasbot.study import Study, StudyState, StudyView
+from tests.storage.killed_migration import check_after, migrating, n_steps
 from tests.storage.make_golden import FOLDER, as_record
 
 NAMES = sorted(path.stem for path in FOLDER.glob("version-*.sqlite"))
@@ -102,6 +104,19 @@ def test_a_migration_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
         assert db.execute("PRAGMA user_version").fetchone() == (1,)
     db.close()
     SqliteStorage(path).close()
+
+
+@pytest.mark.parametrize("name", ["version-1", "version-2-cnn"])
+def test_a_kill_during_migration_leaves_the_old_file_or_the_new_one(name, tmp_path):
+    """At a few steps of SQLite's machine, the last of them after the commit; tests/faults has 200."""
+    path, last = tmp_path / "study.sqlite", n_steps(name, tmp_path)
+    assert last > 1000
+    old = int(name.split("-")[1])
+    for step, version in ((1, old), (last // 2, old), (last, _schema.VERSION)):
+        shutil.copy(FOLDER / f"{name}.sqlite", path)
+        with migrating(path, step) as process:
+            assert process.wait() == -signal.SIGKILL
+        assert check_after(path, name) == version, step
 
 
 def test_a_tampered_old_file_is_not_migrated(tmp_path):
