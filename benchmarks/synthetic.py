@@ -24,11 +24,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from benchmarks.release_modifiers import RELEASE_MODIFIERS
 from benchmarks.runs import ROOT, Floats, Record, RunFile, average, paired, revision
 from nasbot._rng import Role, stream
 from nasbot.architecture import Architecture, SearchSpace
 from nasbot.errors import FileError, NasbotError, OptionError
-from nasbot.evolution import CNN_MODIFIERS, MODIFIERS, RELEASE_MODIFIERS, STRUCTURE_MODIFIERS, UNIT_MODIFIERS
+from nasbot.evolution import CNN_MODIFIERS, MODIFIERS, STRUCTURE_MODIFIERS, UNIT_MODIFIERS
 from nasbot.execution import SimulatedExecutor
 from nasbot.execution.evaluation import LiveTrial
 from nasbot.gp import BeliefOptions

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from benchmarks.release_modifiers import RELEASE_MODIFIERS
 from nasbot.architecture import Architecture, Layer, chain, initial_pool
 from nasbot.architecture.space import SearchSpace
-from nasbot.evolution import MODIFIERS, RELEASE_MODIFIERS, Edit, Rejected, one_step_edits
+from nasbot.errors import OptionError
+from nasbot.evolution import CNN_MODIFIERS, MODIFIERS, Edit, Rejected, one_step_edits
 from nasbot.evolution.modifiers import modifiers_of
 from nasbot.searchers import NASBOT
 from nasbot.study import Study
@@ -44,7 +46,7 @@ def test_each_gives_valid_networks_or_reasons(kind, name):
 
 def test_weights_are_those_of_the_release():
     """Swaps, duplicated paths and skips twice as likely as each of the six others."""
-    shares = Counter(name.removeprefix("release_") for name in RELEASE_MODIFIERS)
+    shares = Counter(modifier.name.removeprefix("release_") for modifier in modifiers_of(RELEASE_MODIFIERS))
     assert set(shares) == set(MODIFIERS)
     assert {name for name, n in shares.items() if n == 2} == {"swap_label", "dup_path", "skip"}
     assert sum(shares.values()) == 12
@@ -135,10 +137,17 @@ def test_a_search_by_them_is_a_search_like_any_other():
     study = Study.in_memory(searcher, seed=0).optimise(lambda arch: float(len(arch.layers)), 13)
     modifiers = [name for trial in study.history for name in trial.origin.modifiers]
     assert modifiers
-    assert set(modifiers) <= set(RELEASE_MODIFIERS)
+    assert set(modifiers) <= set(BY_NAME)
 
 
 def test_a_modifier_named_twice_lists_its_edits_once():
     arch, space = chain("mlp-reg", [Layer("relu", 64)] * 3), SearchSpace("mlp-reg")
     once = one_step_edits(arch, space, modifiers=("release_skip", "inc_single"))
     assert one_step_edits(arch, space, modifiers=("release_skip", "inc_single", "release_skip")) == once
+
+
+def test_names_that_studies_may_still_have_say_where_they_went():
+    assert {"release_dup_path", "release_skip"} <= {modifier.name for modifier in modifiers_of(CNN_MODIFIERS)}
+    for name in set(OWN) - {"release_dup_path", "release_skip"}:
+        with pytest.raises(OptionError, match=rf"{name} is no longer part .* benchmarks/release_modifiers\.py"):
+            NASBOT(space=SearchSpace("cnn"), modifiers=("inc_single", name))

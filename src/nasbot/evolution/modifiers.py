@@ -1,4 +1,4 @@
-"""The paper's nine modifiers, ours and the release's, by name, and the one-step edits of a network: what could be next.
+"""The paper's nine modifiers and ours, by name, and the one-step edits of a network: what could be next.
 
 ``one_step_edits`` goes through all of them in a fixed order (hill climbing, "what would happen if"); ``sample_edits``
 draws some.
@@ -16,15 +16,8 @@ from nasbot.architecture import Architecture
 from nasbot.architecture.resources import check_whole
 from nasbot.architecture.space import SearchSpace
 from nasbot.errors import OptionError
+from nasbot.evolution.branching import release_dup_path, release_skip
 from nasbot.evolution.modifier import Edit, Modifier, Rejected, pick
-from nasbot.evolution.release import (
-    release_dec_en_masse,
-    release_dup_path,
-    release_inc_en_masse,
-    release_skip,
-    release_swap_label,
-    release_wedge_layer,
-)
 from nasbot.evolution.structure import dup_path, remove_layer, skip, swap_label, wedge_layer
 from nasbot.evolution.units import dec_en_masse, dec_single, double_units, halve_units, inc_en_masse, inc_single
 
@@ -37,13 +30,6 @@ MODIFIERS: Mapping[str, AnyModifier] = {modifier.name: modifier for modifier in 
 UNIT_MODIFIERS = tuple(modifier.name for modifier in _UNITS)
 STRUCTURE_MODIFIERS = tuple(modifier.name for modifier in _STRUCTURE)
 
-_RELEASE: tuple[AnyModifier, ...] = (
-    *(dec_single, inc_single, release_dec_en_masse, release_inc_en_masse, remove_layer, release_wedge_layer),
-    *(release_dup_path, release_skip, release_swap_label) * 2,  # twice as likely as the others
-)
-# Much as the authors' release draws them, for comparisons with it (``release.py``).
-RELEASE_MODIFIERS = tuple(modifier.name for modifier in _RELEASE)
-
 _LEAPS = (halve_units, double_units)
 LEAP_MODIFIERS = tuple(modifier.name for modifier in _LEAPS)
 _MLP: tuple[AnyModifier, ...] = (*_UNITS, *_LEAPS, *_STRUCTURE)
@@ -54,7 +40,9 @@ _CNN: tuple[AnyModifier, ...] = (
 # What the search changes networks by (docs/deviations.md): units also in leaps, branches of CNNs as the release draws.
 MLP_MODIFIERS = tuple(modifier.name for modifier in _MLP)
 CNN_MODIFIERS = tuple(modifier.name for modifier in _CNN)
-_KNOWN: Mapping[str, AnyModifier] = {modifier.name: modifier for modifier in (*_ALL, *_CNN, *_RELEASE)}
+_KNOWN: Mapping[str, AnyModifier] = {modifier.name: modifier for modifier in (*_ALL, *_CNN)}
+# Those of the release that only comparisons need: known by name once, and studies may still name them.
+_MOVED = tuple(f"release_{name}" for name in ("dec_en_masse", "inc_en_masse", "swap_label", "wedge_layer"))
 
 SAMPLE_TRIES = 10  # for each edit wanted, before there are taken to be no more
 
@@ -65,6 +53,11 @@ def modifiers_of(chosen: Iterable[str | AnyModifier]) -> tuple[AnyModifier, ...]
         raise OptionError(f"modifiers: expected a list of names, got the text {chosen!r}")
     found = []
     for entry in chosen:
+        if entry in _MOVED:
+            raise OptionError(
+                f"modifiers: {entry} is no longer part of the package; take it from benchmarks/release_modifiers.py of "
+                "the repository, and hand in the modifier itself"
+            )
         if not isinstance(entry, Modifier) and entry not in _KNOWN:
             raise OptionError(f"modifiers: unknown modifier {entry!r}; known: {', '.join(_KNOWN)}")
         found.append(entry if isinstance(entry, Modifier) else _KNOWN[entry])

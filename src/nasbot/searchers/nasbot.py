@@ -45,6 +45,7 @@ from nasbot.architecture.resources import resources
 from nasbot.candidate import Candidate, Params
 from nasbot.errors import OptionError
 from nasbot.evolution import CNN_MODIFIERS, MLP_MODIFIERS, evaluation_schedule, one_step_edits
+from nasbot.evolution.modifiers import AnyModifier
 from nasbot.gp import Belief, BeliefOptions, Prediction, Rows, fit_belief
 from nasbot.gp.mixture import mixture_moments
 from nasbot.otmann import NetworkDistance, Otmann
@@ -142,7 +143,7 @@ class NASBOT(PoolSearcher):
         OutsideSpaceError, VocabularyError: a network of the pool is not in the space.
     """
 
-    modifiers: tuple[str, ...] = None  # type: ignore[assignment]  # ``default_modifiers`` unless some are given
+    modifiers: tuple[str | AnyModifier, ...] = None  # type: ignore[assignment]  # ``default_modifiers`` unless some are given
     distance: NetworkDistance = None  # type: ignore[assignment]  # OTMANN with ``search_rules`` unless one is given
     belief: BeliefOptions = field(default_factory=BeliefOptions)
     acquisition: Acquisition = field(default_factory=LogEI)  # or its name: "log-ei", "ei", "ucb", "thompson", "uniform"

@@ -17,6 +17,7 @@ from nasbot.candidate import Candidate
 from nasbot.domain import Domain, Fidelity, Param, check_pool
 from nasbot.errors import ExhaustedError, OptionError
 from nasbot.evolution import MODIFIERS, MutationOperator, one_step_edits
+from nasbot.evolution.modifiers import AnyModifier
 from nasbot.searchers.base import Proposal
 from nasbot.searchers.promotion import by_rank, next_rung
 from nasbot.searchers.settings import described
@@ -35,7 +36,7 @@ class PoolSearcher:
     fidelity: Fidelity | None = None
     # The initial pool of the space's kind by default; networks are taken with default params.
     pool: tuple[Candidate | Architecture, ...] | None = None
-    modifiers: tuple[str, ...] = tuple(MODIFIERS)
+    modifiers: tuple[str | AnyModifier, ...] = tuple(MODIFIERS)
     name: str = ""
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from nasbot.architecture import Architecture
 from nasbot.candidate import Candidate, Params
 from nasbot.errors import OptionError
 from nasbot.evolution import evaluation_schedule
+from nasbot.evolution.modifiers import AnyModifier
 from nasbot.gp.warping import Warp, warp_values
 from nasbot.searchers.base import Proposal
 from nasbot.searchers.pool import PoolSearcher, member
@@ -37,7 +38,7 @@ N_INCUMBENTS = 10  # best chains evaluated, from which evolution also starts
 class TreeBO(PoolSearcher):
     """Proposes chains only. The same schedule, warp and acquisition as NASBOT's, another kernel and a smaller space."""
 
-    modifiers: tuple[str, ...] = CHAIN_MODIFIERS
+    modifiers: tuple[str | AnyModifier, ...] = CHAIN_MODIFIERS
     warp: Warp = Warp.RANK
     name: str = "TreeBO"
 
