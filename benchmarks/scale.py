@@ -13,13 +13,15 @@ import resource
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import count, islice
 from pathlib import Path
 
 import numpy as np
 
-from nasbot.architecture import Architecture, SearchSpace
+from nasbot.architecture import Architecture, SearchSpace, initial_pool
 from nasbot.candidate import Candidate
 from nasbot.evolution import Mutation, MutationOperator
+from nasbot.otmann import NeighbourIndex
 from nasbot.searchers import NASBOT
 from nasbot.storage import open_storage
 from nasbot.study import Study
@@ -31,6 +33,7 @@ N_PROPOSALS = 5
 N_WORKERS = 100
 MOST_LAYERS = 30
 PER_WRITE = 1000  # trials
+MOST_COMPARED = 20_000  # networks of an index whose answers are compared with all distances
 
 
 def main() -> None:
@@ -38,9 +41,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--networks", type=int, default=1000, help="Evaluated networks in the study.")
     parser.add_argument("--asks", type=int, default=N_WORKERS, help="Workers that ask at once.")
+    parser.add_argument("--index", action="store_true", help="Measure the neighbour index alone.")
+    parser.add_argument("--queries", type=int, default=100, help="With --index: networks whose neighbours are asked.")
     parser.add_argument("--json", action="store_true", help="Print the figures as one line of JSON.")
     options = parser.parse_args()
-    figures = measured(options.networks, options.asks)
+    if options.index:
+        figures = indexed(options.networks, options.queries)
+    else:
+        figures = measured(options.networks, options.asks)
     if not options.json:
         print("\n".join(f"{name:18} {value:10.3g}" for name, value in figures.items()))
     else:
@@ -67,8 +75,49 @@ def measured(n: int, n_asks: int = N_WORKERS) -> dict[str, float]:
         "first_proposal_seconds": round(seconds[0], 3),
         f"ask{n_asks}_seconds": round(asking, 3),
         "resume_seconds": round(resuming, 3),
-        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        "peak_mb": _peak_mb(),
     }
+
+
+def _peak_mb() -> float:
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
+
+
+def indexed(n: int, n_queries: int, k: int = 64) -> dict[str, float]:
+    """What a query among n networks of 10 to 30 layers costs, and how many of the exact distances; CPU seconds.
+
+    Queries are changed networks of the index, as the candidates of a search are. Up to 20,000 networks every answer is
+    compared with that of all distances.
+    """
+    known = list(islice((arch for arch in _networks(10 * n, list(initial_pool(KIND))) if len(arch.layers) >= 10), n))
+    rng, operator = np.random.default_rng(1), MutationOperator(SearchSpace(KIND))
+    made = (operator(known[rng.integers(n)], rng=rng) for _ in count())
+    asked = list(islice((change.arch for change in made if isinstance(change, Mutation)), n_queries))
+    NeighbourIndex(known[:100]).query(asked[:1], k)  # compiled
+    begun = time.process_time()
+    index = NeighbourIndex(known)
+    building = time.process_time() - begun
+    begun, wall = time.process_time(), time.perf_counter()
+    found = [index.query([arch], k) for arch in asked]
+    asking, waiting = time.process_time() - begun, time.perf_counter() - wall
+    figures = {
+        "networks": n,
+        "queries": n_queries,
+        "neighbours": k,
+        "build_seconds": round(building, 3),
+        "query_ms": round(1000 * asking / n_queries, 2),
+        "query_ms_wall": round(1000 * waiting / n_queries, 2),
+        "exact_share": round(sum(each.n_exact for each in found) / n_queries / n, 5),
+        "peak_mb": _peak_mb(),
+    }
+    if n <= MOST_COMPARED:
+        packed = index.distance.pack(known)
+        same = 0
+        for arch, each in zip(asked, found, strict=True):
+            d = index.distance.cross([arch], packed).d.mean(axis=0)[0]
+            same += bool((np.lexsort((np.arange(n), d))[:k] == each.numbers[0]).all())
+        figures["exact_answers"] = same
+    return figures
 
 
 def fill(file: Path, n: int) -> None:

@@ -96,3 +96,62 @@ def test_packs_are_joined_and_taken_as_if_packed_together():
         assert made.class_masses() == pytest.approx(packed.class_masses())
         for name in ("order", "masses", "labels", "offsets", "hops", "walks", "label_costs", "total_masses"):
             assert np.array_equal(getattr(made, name), getattr(packed, name)), name
+
+
+def one_sided_by_hand(distance, a, b) -> float:
+    """The slow twin of ``Otmann.bounds``, without cancelling: the larger of both sides, class by class."""
+    total = 0.0
+    packed_a, packed_b = distance.pack([a]), distance.pack([b])
+    for begin_a, end_a, begin_b, end_b in zip(*packed_a.offsets.T, *packed_b.offsets.T, strict=True):
+        rows, columns = slice(begin_a, end_a), slice(begin_b, end_b)
+        label = packed_b.label_costs[packed_a.labels[rows], columns]
+        n_lengths = len(packed_a.hops) + len(packed_a.walks)
+        apart = np.abs(packed_a.hops[:, rows, None] - packed_b.hops[:, None, columns]).sum(axis=0) / n_lengths
+        apart = apart + np.abs(packed_a.walks[:, rows, None] - packed_b.walks[:, None, columns]).sum(axis=0)
+        for weight in distance.structural_weights:
+            cost = np.minimum(label + weight * apart, 2.0)
+            sides = ((packed_a.masses[rows], packed_b.masses[columns], cost),)
+            sides += ((packed_b.masses[columns], packed_a.masses[rows], cost.T),)
+            total += max(_of_one_side(mass, other, costs) for mass, other, costs in sides)
+    return total / len(distance.structural_weights)
+
+
+def _of_one_side(mass, other, cost) -> float:
+    least, room, total = cost.min(axis=1, initial=2.0), other.sum(), other.sum() - mass.sum()
+    for i in np.argsort(least, kind="stable"):
+        matched = min(mass[i], room)
+        room -= matched
+        total += matched * least[i] + (mass[i] - matched) * 2.0
+    return float(total)
+
+
+@pytest.mark.parametrize("networks", [MLPS[:60], CNNS[:60]], ids=["mlp", "cnn"])
+@pytest.mark.parametrize("distance", [Otmann(), Otmann(preset="log-mass", structural_weights=[0.5])])
+def test_bounds_are_close_and_never_above_the_distance(networks, distance):
+    others = distance.pack(networks)
+    for arch in networks[:12]:
+        one = distance.pack([arch])
+        bounds, d = distance.bounds(one, others), distance.cross(one, others).d.mean(axis=0)[0]
+        rounding = 1e-9 * (one.total_masses + others.total_masses)
+        by_hand = np.array([one_sided_by_hand(distance, arch, other) for other in networks])
+        assert np.all(bounds <= d + rounding)
+        assert np.all(bounds >= by_hand - rounding), "cancelling what both have makes bounds closer"
+        assert np.median(bounds[d > 0] / d[d > 0]) > 0.9
+
+
+def test_packs_in_files_answer_alike(monkeypatch):
+    in_memory = NeighbourIndex(MLPS[20:]).query(MLPS[:10], 5)
+    monkeypatch.setattr("nasbot.otmann.neighbours.MAPPED_ABOVE", 100)
+    monkeypatch.setattr("nasbot.otmann.neighbours.N_PER_PACK", 37)
+    index = NeighbourIndex(MLPS[20:])
+    assert any(isinstance(pack.hops.base, np.memmap) for pack in index._packs)
+    in_files = index.query(MLPS[:10], 5)
+    assert in_files.numbers.tolist() == in_memory.numbers.tolist()
+    assert in_files.distances.tolist() == in_memory.distances.tolist()
+
+
+@pytest.mark.slow
+def test_a_thousand_queries_of_twenty_thousand_networks():
+    from benchmarks.scale import indexed
+
+    assert indexed(20_000, 1000)["exact_answers"] == 1000

@@ -22,7 +22,7 @@ from nasbot.otmann._kernels.network_simplex import NOT_CONVERGED
 from nasbot.otmann.models import Network, as_architecture
 from nasbot.otmann.packing import PackedNetworks, pack
 from nasbot.otmann.presets import RuleSet, rule_set
-from nasbot.otmann.solver import Solver, solver_for
+from nasbot.otmann.solver import Solver, bounding, solver_for
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -97,6 +97,17 @@ class Otmann:
             return self._none(0, 0)
         packed = self.pack(archs)
         return self._distances(packed, packed, only_above=True, threads=threads)
+
+    def bounds(self, one: PackedNetworks, others: PackedNetworks) -> Floats:
+        """Lower bounds (others,) on d averaged over the structural weights, for less than what d costs."""
+        found = np.empty(len(others))
+        solver = solver_for(len(one.masses) * len(others.masses))
+        bounding(solver.is_compiled)(
+            one.hops, one.walks, one.masses, one.labels, one.offsets,
+            others.hops, others.walks, others.masses, others.label_costs, others.offsets, others.order,
+            np.array(self.structural_weights), found,
+        )  # fmt: skip
+        return found
 
     def _none(self, n: int, m: int) -> Distances:
         empty = np.zeros((len(self.structural_weights), n, m))

@@ -1,16 +1,21 @@
 """The exact nearest of many networks, for few exact distances.
 
-Three lower bounds on d settle most networks without solving their transport problem:
+Lower bounds on d settle most networks without solving their transport problem; the first two cost nothing, the third
+is asked of those that these leave, in ascending order:
 
     class masses    Σ_c |m_c(a) - m_c(b)| <= d(a, b): within a class what one network has more of stays unassigned
     landmarks       |d(a, l) - d(b, l)| <= d(a, b) for any network l: d is a pseudo-distance (Theorem 1)
-    d_bar           both, divided by the sum of the total masses
+    one side        each layer of a to its cheapest of b, or the reverse, as if there were room (``_kernels.bounds``)
+    d_bar           all of them, divided by the sum of the total masses
+
+Of 20,000 MLPs grown by mutation the first two leave 7 %, the third 0.8 %, of which 0.3 % are the 64 nearest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +27,13 @@ from nasbot.otmann.packing import PackedNetworks, joined
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+_Measure: TypeAlias = Callable[[PackedNetworks, PackedNetworks, bool], Floats]
 
-N_LANDMARKS = 32
+N_FARTHEST = 16  # landmarks, each as far as can be from those before it;
+N_SPREAD = 32  # and evenly spread among all: to those most networks are nearer
+N_PER_PACK = 8192  # networks packed at once, which takes three times the room of what is kept
+MAPPED_ABOVE = 32768  # networks of a pack that is kept in a temporary file, mapped into memory
+STEP = 4  # times k: how many are bounded closely at first; twice as many each time after that
 ROUNDING = 1e-9  # of the total masses: what solver and bounds may be off by
 
 
@@ -64,7 +74,15 @@ class NeighbourIndex:
         """Add networks behind the others. Landmarks are chosen again whenever the index has doubled."""
         if not len(networks):
             return
-        pack = self.distance.pack(networks)
+        if isinstance(networks, PackedNetworks):
+            self._append(self.distance.pack(networks))
+        else:
+            for first in range(0, len(networks), N_PER_PACK):
+                self._append(self.distance.pack(networks[first : first + N_PER_PACK]))
+        if self._landmarks is None or len(self) >= 2 * self._n_at_choice:
+            self._choose_landmarks()
+
+    def _append(self, pack: PackedNetworks) -> None:
         if self._packs and pack.vocabulary != self._packs[0].vocabulary:
             raise VocabularyError(
                 f"the index holds networks of kind {self._packs[0].vocabulary.name}; got some of kind "
@@ -72,13 +90,13 @@ class NeighbourIndex:
             )
         self._masses.append(pack.class_masses())
         self._totals.append(pack.total_masses[:, None])
-        self._packs.append(pack)
-        while len(self._packs) > 1 and len(self._packs[-2]) <= 2 * len(self._packs[-1]):
-            self._packs[-2:] = [joined(self._packs[-2:])]
-        if self._landmarks is None or len(self) >= 2 * self._n_at_choice:
-            self._choose_landmarks()
-        else:
+        if self._landmarks is not None and len(self) < 2 * self._n_at_choice:
             self._to_landmarks.append(self._mean_d(pack, self._landmarks))
+        self._packs.append(pack.slim())
+        while len(self._packs) > 1 and len(self._packs[-2]) <= 2 * len(self._packs[-1]):
+            self._packs[-2:] = [joined(self._packs[-2:]).slim()]
+        if len(self._packs[-1]) > MAPPED_ABOVE:
+            self._packs[-1] = self._packs[-1].mapped()
 
     def query(self, networks: Networks, k: int, *, normalised: bool = False, first: int | None = None) -> Neighbours:
         """The k nearest of each of these networks, under d or, ``normalised``, under d_bar.
@@ -109,52 +127,76 @@ class NeighbourIndex:
                 np.maximum(bounds, cdist(to_landmarks[[i]], self._to_landmarks.all[:n], "chebyshev")[0], out=bounds)
                 bounds -= ROUNDING * scale
                 if normalised:
-                    bounds /= np.where(scale > 0.0, scale, 1.0)
-                numbers[i], distances[i], n_solved = self._nearest(asked.taken(np.array([i])), k, bounds, normalised)
-                n_exact += n_solved + to_landmarks.shape[1]
+                    bounds = _normalised(bounds, scale)
+                found = self._nearest(asked.taken(np.array([i])), k, bounds, normalised)
+                numbers[i], distances[i] = found.numbers, found.distances
+                n_exact += found.n_solved + to_landmarks.shape[1]
         return Neighbours(numbers, distances, n_exact)
 
-    def _nearest(self, one: PackedNetworks, k: int, bounds: Floats, normalised: bool) -> tuple[Integers, Floats, int]:
-        """Exact distances in ascending order of their bounds, until no bound left is below the k-th nearest."""
-        near = np.argpartition(bounds, k - 1)[:k]
-        exact = self._exact(one, near, normalised)
-        left = np.setdiff1d(np.flatnonzero(bounds <= exact.max()), near)
+    def _nearest(self, one: PackedNetworks, k: int, bounds: Floats, normalised: bool) -> _Nearest:
+        """In ascending order of their bounds, until no bound left is below the k-th nearest."""
+        found, step = _Nearest(k), min(len(bounds), STEP * k)
+        first = np.argpartition(bounds, step - 1)[:step]
+        self._look_at(one, first, found, normalised)
+        left = np.setdiff1d(np.flatnonzero(bounds <= found.reach), first)
         left = left[np.argsort(bounds[left], kind="stable")]
-        n_exact, step = k, k
-        while len(left) and bounds[left[0]] <= exact.max():
-            now, left = left[:step], left[step:]
-            n_exact, step = n_exact + len(now), 2 * step
-            near, exact = np.concatenate([near, now]), np.concatenate([exact, self._exact(one, now, normalised)])
-            order = np.lexsort((near, exact))[:k]
-            near, exact = near[order], exact[order]
-        order = np.lexsort((near, exact))
-        return near[order], exact[order], n_exact
+        while len(left) and bounds[left[0]] <= found.reach:
+            self._look_at(one, left[:step], found, normalised)
+            left, step = left[step:], 2 * step
+        return found
 
-    def _exact(self, one: PackedNetworks, numbers: Integers, normalised: bool) -> Floats:
-        exact = np.empty(len(numbers))
+    def _look_at(self, one: PackedNetworks, numbers: Integers, found: _Nearest, normalised: bool) -> None:
+        """Solve those of these whose close bound is within reach, the k of the least bounds before the others."""
+        bounds = self._of_each(self._close_bounds, one, numbers, normalised)
+        order = np.argsort(bounds, kind="stable")
+        for some in (order[: found.k], order[found.k :]):
+            now = numbers[some[bounds[some] <= found.reach]]
+            found.add(now, self._of_each(self._exact, one, now, normalised))
+
+    def _of_each(self, measure: _Measure, one: PackedNetworks, numbers: Integers, normalised: bool) -> Floats:
+        """What ``measure`` says of d, or of d_bar, from one network to those with these numbers."""
+        values = np.empty(len(numbers))
         begin = 0
         for pack in self._packs:
             here = np.flatnonzero((numbers >= begin) & (numbers < begin + len(pack)))
             if len(here):
-                between = self.distance.cross(one, pack.taken(numbers[here] - begin), threads=1)
-                exact[here] = (between.d_bar if normalised else between.d).mean(axis=0)[0]
+                values[here] = measure(one, pack.taken(numbers[here] - begin), normalised)
             begin += len(pack)
-        return exact
+        return values
+
+    def _exact(self, one: PackedNetworks, others: PackedNetworks, normalised: bool) -> Floats:
+        between = self.distance.cross(one, others, threads=1)
+        return np.asarray((between.d_bar if normalised else between.d).mean(axis=0)[0])
+
+    def _close_bounds(self, one: PackedNetworks, others: PackedNetworks, normalised: bool) -> Floats:
+        bounds, scale = self.distance.bounds(one, others), one.total_masses + others.total_masses
+        return _normalised(bounds - ROUNDING * scale, scale) if normalised else bounds - ROUNDING * scale
 
     def _choose_landmarks(self) -> None:
-        """The first network, then always the one farthest from all chosen so far."""
-        rows = np.empty((len(self), min(N_LANDMARKS, len(self))))
-        nearest = np.full(len(self), np.inf)
-        chosen, number = [], 0
-        for column in range(rows.shape[1]):
-            landmark = self._taken(number)
-            chosen.append(landmark)
-            rows[:, column] = np.concatenate([self._mean_d(pack, landmark)[:, 0] for pack in self._packs])
-            np.minimum(nearest, rows[:, column], out=nearest)
-            number = int(nearest.argmax())
-        self._landmarks, self._n_at_choice = joined(chosen), len(self)
+        """Some evenly spread among all, then always the network farthest from all chosen so far."""
+        n, n_spread = len(self), min(N_SPREAD, len(self))
+        chosen = list(np.unique(np.linspace(0, n - 1, n_spread).astype(np.int64)))
+        landmarks = joined([self._taken(int(number)) for number in chosen])
+        rows = self._to(landmarks)
+        nearest = rows.min(axis=1)
+        for _ in range(min(N_FARTHEST, n - len(chosen))):
+            landmark = self._taken(int(nearest.argmax()))
+            landmarks = joined([landmarks, landmark])
+            row = self._to(landmark)
+            rows = np.column_stack([rows, row])
+            np.minimum(nearest, row[:, 0], out=nearest)
+        self._landmarks, self._n_at_choice = landmarks, n
         self._to_landmarks = _Rows()
         self._to_landmarks.append(rows)
+
+    def _to(self, landmarks: PackedNetworks) -> Floats:
+        """d (n, landmarks) of all networks, some thousands at a time."""
+        parts = []
+        for pack in self._packs:
+            for first in range(0, len(pack), N_PER_PACK):
+                some = pack.taken(np.arange(first, min(first + N_PER_PACK, len(pack))))
+                parts.append(self._mean_d(some, landmarks))
+        return np.concatenate(parts)
 
     def _taken(self, number: int) -> PackedNetworks:
         for pack in self._packs:
@@ -165,6 +207,29 @@ class NeighbourIndex:
 
     def _mean_d(self, a: PackedNetworks, b: PackedNetworks) -> Floats:
         return np.asarray(self.distance.cross(a, b).d.mean(axis=0))
+
+
+def _normalised(d: Floats, scale: Floats) -> Floats:
+    return d / np.where(scale > 0.0, scale, 1.0)
+
+
+class _Nearest:
+    """The k nearest of those solved so far."""
+
+    def __init__(self, k: int) -> None:
+        self.k, self.n_solved = k, 0
+        self.numbers, self.distances = np.empty(0, np.int64), np.empty(0)
+
+    @property
+    def reach(self) -> float:
+        """How near a network must be to belong to them; of equals the first appended is nearer."""
+        return float(self.distances[-1]) if len(self.distances) == self.k else np.inf
+
+    def add(self, numbers: Integers, distances: Floats) -> None:
+        self.n_solved += len(numbers)
+        numbers, distances = np.concatenate([self.numbers, numbers]), np.concatenate([self.distances, distances])
+        order = np.lexsort((numbers, distances))[: self.k]
+        self.numbers, self.distances = numbers[order], distances[order]
 
 
 class _Rows:

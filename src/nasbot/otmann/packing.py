@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from tempfile import TemporaryFile
 from typing import TypeVar
 
 import numpy as np
@@ -75,6 +76,21 @@ class PackedNetworks:
         """Some of these networks, in this order; nothing is computed again."""
         return joined([self], numbers)
 
+    def slim(self) -> PackedNetworks:
+        """The same without ``label_costs``, which are half of it: to keep, and to take from."""
+        return replace(self, label_costs=np.zeros((0, 0)))
+
+    def mapped(self) -> PackedNetworks:
+        """The same with its layers in a temporary file that is mapped into memory: the system may take pages back."""
+        return replace(
+            self,
+            hops=_in_file(self.hops),
+            walks=_in_file(self.walks),
+            masses=_in_file(self.masses),
+            labels=_in_file(self.labels),
+            label_costs=_in_file(self.label_costs),
+        )
+
 
 def joined(packs: Sequence[PackedNetworks], numbers: Integers | None = None) -> PackedNetworks:
     """The networks of several packs, one pack after the other, as one; or those with these numbers among them."""
@@ -103,6 +119,7 @@ def joined(packs: Sequence[PackedNetworks], numbers: Integers | None = None) -> 
     ends = np.cumsum(count)
     layers = np.arange(ends[-1]) + np.repeat(begin - ends + count, count)
     ends = ends.reshape(len(first.offsets), -1)
+    labels = of_all([pack.labels for pack in packs])[layers]
 
     return PackedNetworks(
         first.vocabulary,
@@ -111,8 +128,8 @@ def joined(packs: Sequence[PackedNetworks], numbers: Integers | None = None) -> 
         _with_room(of_layers([pack.hops for pack in packs]), layers),
         _with_room(of_layers([pack.walks for pack in packs]), layers),
         of_all([pack.masses for pack in packs])[layers],
-        of_all([pack.labels for pack in packs])[layers],
-        _with_room(of_layers([pack.label_costs for pack in packs]), layers),
+        labels,
+        _with_room(first.rules.penalties_for(first.vocabulary).matrix, labels),
         np.column_stack([np.concatenate([[0], ends[:-1, -1]]), ends]),
         total_masses,
     )
@@ -189,6 +206,15 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
         np.column_stack([np.concatenate([[0], ends[:-1, -1]]), ends]),
         total_masses,
     )
+
+
+def _in_file(array: NDArray[Number]) -> NDArray[Number]:
+    if not array.size:
+        return array
+    with TemporaryFile(prefix="nasbot-pack-") as file:  # the map outlives it, and it has no name to be removed
+        mapped = np.memmap(file, array.dtype, "w+", shape=array.shape)
+    mapped[:] = array
+    return mapped.view(np.ndarray)
 
 
 def _with_room(rows: NDArray[Number], columns: Integers) -> NDArray[Number]:

@@ -14,9 +14,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from threading import Event, Lock, Thread, Timer
 
-from nasbot.otmann._kernels import pairs, path_pass
+from nasbot.otmann._kernels import bounds, pairs, path_pass
 
 SWITCH = "NASBOT_PLAIN_SOLVER"
 # Work is counted in pairs of layers, of which Python compares some 150,000 in a second of a core.
@@ -37,6 +38,16 @@ class Solver:
 
 
 PLAIN = Solver(path_pass.pack_networks, pairs.add_distances, is_compiled=False)
+
+
+@cache
+def bounding(is_compiled: bool) -> Callable[..., int]:
+    """The kernel of lower bounds, which only an index of many networks needs: compiled when that is asked for."""
+    if not is_compiled:
+        return bounds.mean_bounds
+    from nasbot.otmann._kernels.compiled import compiled
+
+    return compiled(bounds.mean_bounds)
 
 
 class _Choice:

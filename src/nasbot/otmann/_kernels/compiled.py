@@ -14,7 +14,7 @@ from typing import Any
 import llvmlite
 import numba
 
-from nasbot.otmann._kernels import pairs, path_pass
+from nasbot.otmann._kernels import bounds, pairs, path_pass
 from nasbot.otmann._kernels._marking import KERNELS
 
 # As in pyproject.toml: ``lane_code`` uses names that other versions need not have.
@@ -63,11 +63,13 @@ _SIGNATURES = {
     pairs.add_distances: "i8, i8, i8[::1], i8[::1], i8[::1], i8, i8, i8[::1],"
     " i4[:, ::1], f8[:, ::1], f8[::1], i8[::1], i8[:, ::1], i4[:, ::1], f8[:, ::1], f8[::1], f8[:, ::1], i8[:, ::1],"
     " f8[::1], f8[::1]",
+    bounds.mean_bounds: "i4[:, ::1], f8[:, ::1], f8[::1], i8[::1], i8[:, ::1],"
+    " i4[:, ::1], f8[:, ::1], f8[::1], f8[:, ::1], i8[:, ::1], i8[::1], f8[::1], f8[::1]",
 }
 
 
 def compiled(function: Callable[..., int]) -> Callable[..., int]:
-    """The twin of one of the two kernels that are called from outside, ready to run."""
+    """The twin of one of the kernels that are called from outside, ready to run."""
     twin = TWINS[function]
     twin.compile(f"({_SIGNATURES[function]},)")  # type: ignore[attr-defined]
     return twin

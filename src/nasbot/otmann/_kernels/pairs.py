@@ -35,7 +35,7 @@ TILE = 128  # layers of the second side whose structural costs are computed toge
 
 
 @inlined
-def _structural_costs(
+def structural_costs(
     hops_1: Hops,
     walks_1: Floats,
     length_1: int,
@@ -62,7 +62,7 @@ def _structural_costs(
 
 
 @inlined
-def _cancel(
+def cancel(
     row_0: int,
     n_rows: int,
     column_0: int,
@@ -139,7 +139,7 @@ def _set_cost(
 
 
 @inlined
-def _match_one_with_one(
+def match_one_with_one(
     mass_1: float, mass_2: float, label_cost: float, structural: float, weights: Floats, values: Floats
 ) -> None:
     """The whole problem where a class has one layer in each network."""
@@ -231,7 +231,7 @@ def _solve_large(
 
 
 @inlined
-def _largest(offsets: Integers, begin: int, end: int) -> int:
+def largest(offsets: Integers, begin: int, end: int) -> int:
     most = 0
     for c in range(offsets.shape[0]):
         for i in range(begin, end):
@@ -240,7 +240,7 @@ def _largest(offsets: Integers, begin: int, end: int) -> int:
 
 
 @inlined
-def _whole_lines(n: int) -> Floats:
+def whole_lines(n: int) -> Floats:
     """Room for n numbers that begins where a cache line does, so that lanes do not lie across two; worth 1 % or so."""
     room = np.zeros(n + LINE)
     skipped = (-room.ctypes.data // room.itemsize) % LINE
@@ -290,27 +290,27 @@ def add_distances(
     flat_hops_2 = hops_2.ravel()
     flat_walks_2 = walks_2.ravel()
     flat_label_costs_2 = label_costs_2.ravel()
-    most_rows = _largest(offsets_1, first, last)
-    most_columns = _largest(offsets_2, 0, n_networks_2)
+    most_rows = largest(offsets_1, first, last)
+    most_columns = largest(offsets_2, 0, n_networks_2)
     tile = TILE + most_columns
     width = (tile + LANES - 1) // LANES * LANES
-    structural = _whole_lines(most_rows * width + LANES)  # read also behind the last layer, where it must be finite
+    structural = whole_lines(most_rows * width + LANES)  # read also behind the last layer, where it must be finite
     zeros = np.zeros(LANES)
     mass_left_1 = np.empty(most_rows)
     mass_left_2 = np.empty(most_columns)
     kept_columns = np.empty(most_columns + 1, np.int64)
     stride = (most_columns + LANES) // LANES * LANES
-    structural_left = _whole_lines((most_rows + 1) * stride + LANES)
-    label_cost_left = _whole_lines((most_rows + 1) * stride + LANES)
+    structural_left = whole_lines((most_rows + 1) * stride + LANES)
+    label_cost_left = whole_lines((most_rows + 1) * stride + LANES)
     label_cost_left[:] = NON_ASSIGNMENT_COST
     label_cost_left[0] = 0.0
-    cost = _whole_lines((most_rows + 1) * stride)
+    cost = whole_lines((most_rows + 1) * stride)
     n_nodes = max(N_NODES, most_rows + most_columns + 1)
     flow = np.empty(n_nodes)
-    row_potential = _whole_lines(n_nodes)
-    column_potential = _whole_lines(n_nodes)
-    row_slope = _whole_lines(n_nodes)
-    column_slope = _whole_lines(n_nodes)
+    row_potential = whole_lines(n_nodes)
+    column_potential = whole_lines(n_nodes)
+    row_slope = whole_lines(n_nodes)
+    column_slope = whole_lines(n_nodes)
     parent = np.empty(n_nodes, np.uint64)
     rows_below = np.empty(n_nodes, np.uint64)
     columns_below = np.empty(n_nodes, np.uint64)
@@ -330,7 +330,7 @@ def add_distances(
                 while tile_end < n_networks_2 and offsets_2[c, tile_end + 1] - offsets_2[c, tile_begin] <= tile:
                     tile_end += 1
                 tile_0 = offsets_2[c, tile_begin]
-                _structural_costs(
+                structural_costs(
                     flat_hops_1, flat_walks_1, length_1, row_0, n_rows,
                     flat_hops_2, flat_walks_2, length_2, tile_0, offsets_2[c, tile_end],
                     n_groups, hop, structural, width,
@@ -339,12 +339,12 @@ def add_distances(
                     column_0 = offsets_2[c, j]
                     n_columns = offsets_2[c, j + 1] - column_0
                     if n_rows == 1 and n_columns == 1:
-                        _match_one_with_one(
+                        match_one_with_one(
                             masses_1[row_0], masses_2[column_0], label_costs_2[labels_1[row_0], column_0],
                             structural[column_0 - tile_0], weights, values,
                         )  # fmt: skip
                     else:
-                        n_rows_left, n_columns_left = _cancel(
+                        n_rows_left, n_columns_left = cancel(
                             row_0, n_rows, column_0, n_columns, masses_1, labels_1, masses_2,
                             flat_label_costs_2, length_2, structural, column_0 - tile_0, width, zeros,
                             mass_left_1, mass_left_2, kept_columns, structural_left, label_cost_left, stride,
