@@ -19,7 +19,7 @@ from typing import NoReturn
 
 from experiments.catalogue import EXPERIMENTS
 from experiments.experiment import Experiment, Results, results_of
-from experiments.markdown import page
+from experiments.markdown import hosted, page
 from experiments.protocol import Protocol, read_protocol
 from experiments.records import Places, default_places, missing_runs, run_missing
 from experiments.summary import summary_page
@@ -97,9 +97,10 @@ def write(experiment: Experiment, options: argparse.Namespace, places: Places) -
     results = _results(experiment, options, places)
     is_run = bool(results.records if experiment.do is not None else results.everything)
     text = page(experiment, results, experiment.write(results, places) if is_run else None, quick=options.quick)
-    path = places.out / f"{experiment.name}.md"
+    path = places.out / experiment.page
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    host = path.read_text(encoding="utf-8") if experiment.hosted_by and path.exists() else ""
+    path.write_text(hosted(host, experiment.name, text), encoding="utf-8")
     say(f"{experiment.name}: {path} from {len(results.everything)} records")
 
 

@@ -65,3 +65,9 @@ class Experiment:
     prepare: Prepare | None = None  # what all runs need, done once before them
     single: bool = True  # whether a run keeps one core busy, so that several may go on at a time
     uses: tuple[str, ...] = ()  # experiments whose records it also reads
+    hosted_by: str = ""  # a page written by hand that has a place for this one; its own page otherwise
+
+    @property
+    def page(self) -> str:
+        """The name of the file that its page is, or stands in."""
+        return f"{self.hosted_by or self.name}.md"

@@ -54,6 +54,15 @@ def page(experiment: Experiment, results: Results, body: Body | None, *, quick: 
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
+def hosted(host: str, name: str, text: str) -> str:
+    """A page written by hand with this text in its place, the title a level lower; the text alone without a place."""
+    begin, end = (f"<!-- {name}: {word} -->\n" for word in ("begin", "end"))
+    before, found, rest = host.partition(begin)
+    _, ends, after = rest.partition(end)
+    lowered = text.replace("\n# ", "\n## ", 1)
+    return f"{before}{begin}{lowered}{end}{after}" if found and ends else text
+
+
 def _settings(protocol: Protocol) -> str:
     rows = [(f"`{name}`", _shown(value)) for name, value in protocol.settings.items()]
     rows += [(f"`{axis}`", ", ".join(map(str, values))) for axis, values in protocol.axes.items()]

@@ -112,7 +112,7 @@ def _shows(results: Results) -> str:
         )
     return (
         " ".join(said) + " How a cell becomes a network was chosen while looking at CIFAR-100 "
-        "([nas-bench-201](nas-bench-201.md) has the story and more runs), so CIFAR-10 is the fairer half. Accuracies "
+        "(told above, with more runs), so CIFAR-10 is the fairer half. Accuracies "
         "are on validation data, by look-up."
     )
 
@@ -130,4 +130,5 @@ NAS_BENCH_201 = Experiment(
     ),
     do=do,
     write=write,
+    hosted_by="nas-bench-201",
 )

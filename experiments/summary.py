@@ -13,6 +13,7 @@ from experiments.best_networks import COMMON, FEATURES, searches, statement
 from experiments.experiment import Results
 from experiments.fcnet import against as fcnet_against
 from experiments.markdown import GENERATED, table
+from experiments.nasbench201 import NAS_BENCH_201
 from experiments.nasbench201 import against as nasbench_against
 from experiments.search_pages import PAPER_DECIDING, PAPER_METHODS, recommended, standings, tested
 from experiments.smoothness import correlations
@@ -225,6 +226,9 @@ CLAIMS = (
 )
 
 
+PAGES = {experiment.name: experiment.page for experiment in (NAS_BENCH_201,)}  # those that stand in another page
+
+
 def summary_page(results: Mapping[str, Results], *, quick: bool = False) -> str:
     """The table of claims, and where each page is."""
     rows = []
@@ -235,7 +239,7 @@ def summary_page(results: Mapping[str, Results], *, quick: bool = False) -> str:
         recorded, asked = len(found.records), len(found.protocol.runs())
         more = f" and {recorded - asked} more" if recorded > asked else ""
         n = f"{min(recorded, asked)} of {asked} runs{more}" if recorded else ""
-        link = f"[{experiment}]({experiment}.md)"
+        link = f"[{experiment}]({PAGES.get(experiment, f'{experiment}.md')})"
         rows.append((source, claim, finding.ours, f"**{finding.verdict}**", f"{link} {n}".strip()))
     parts = [
         GENERATED,

@@ -9,7 +9,7 @@ import pytest
 import experiments.__main__ as command
 from experiments.catalogue import EXPERIMENTS
 from experiments.experiment import Body, Results, results_of
-from experiments.markdown import page
+from experiments.markdown import hosted, page
 from experiments.protocol import Protocol, read_protocol
 from experiments.records import Places, run_missing
 from experiments.summary import CLAIMS, summary_page
@@ -45,7 +45,7 @@ def test_it_runs_and_its_page_is_drawn_from_records(
     folders = ["--out", str(out), "--work", str(tmp_path / "work"), "--data", str(data)]
     assert command.main([*names, "--processes", "1", *folders]) == 0
     for name in names:
-        text = (out / f"{name}.md").read_text(encoding="utf-8")
+        text = (out / EXPERIMENTS[name].page).read_text(encoding="utf-8")
         assert EXPERIMENTS[name].do is None or "runs of the protocol are recorded." in text
         assert "What it shows, and what it does not" in text
         assert "Commit: " in text
@@ -61,6 +61,15 @@ def test_every_experiment_is_in_the_tests_at_its_smallest():
     assert set(TINY) == set(EXPERIMENTS)
 
 
+def test_a_page_written_by_hand_keeps_its_words_around_the_one_that_is_written():
+    host = "# By hand\n\nbefore\n\n<!-- fcnet: begin -->\nold\n<!-- fcnet: end -->\n\nafter\n"
+    text = "<!-- made -->\n\n# Title\n\n# not a title\n"
+    expected = host.replace("old\n", "<!-- made -->\n\n## Title\n\n# not a title\n")
+    assert hosted(host, "fcnet", text) == expected
+    assert hosted(expected, "fcnet", text) == expected
+    assert hosted("# By hand\n", "fcnet", text) == text
+
+
 def test_remarks_of_a_protocol_are_on_its_page():
     remarks = "The machine was busy."
     results = Results(Protocol("fcnet", {}, {"seed": [0]}, 1.0, remarks), [])
@@ -73,7 +82,7 @@ def test_without_records_a_page_claims_nothing(name: str, tmp_path: Path):
     options = argparse.Namespace(quick=False)
     places = Places(tmp_path / "out", tmp_path, tmp_path)
     command.write(EXPERIMENTS[name], options, places)
-    written = (tmp_path / "out" / f"{name}.md").read_text(encoding="utf-8")
+    written = (tmp_path / "out" / EXPERIMENTS[name].page).read_text(encoding="utf-8")
     assert "Not run" in written
     assert "Nothing is claimed" in written
     assert "What it shows" not in written
