@@ -7,7 +7,8 @@ import nasbot
 from nasbot import Layer
 from nasbot.architecture import chain
 from nasbot.automl.files import DATA, WEIGHTS
-from nasbot.automl.model import Members, Results, baseline_trial, file_name, member_of
+from nasbot.automl.members import Members
+from nasbot.automl.model import Results, baseline_trial, file_name, member_of
 from nasbot.automl.summary import record_of
 from nasbot.candidate import Candidate
 from nasbot.errors import FileError, OptionError, StudyError
@@ -25,6 +26,7 @@ def searched(y, task, **options):
     kind = {"regression": "mlp-reg", "classification": "mlp-class"}[task]
     pool = [chain(kind, [Layer(label, 12)]) for label in ("relu", "tanh", "elu")]
     given = {"budget": 3, "workers": 1, "name": None, "recipe": SHORT, "pool": pool, "tune": None, "task": task}
+    given["refit"] = False  # tests/automl/test_refits.py
     return nasbot.search(X, y, **given | options)
 
 

@@ -87,3 +87,15 @@ def test_few_rows_need_few_parameters():
     large = chain("mlp-reg", [Layer("relu", 256)] * 4)
     assert large not in few
     assert large in many
+
+
+def test_refits_get_the_time_they_need_and_no_more_than_finals_would():
+    total = Budget.of("100s")
+    short, long = (Plan(total, 2, 500, 10.0, refit_seconds=seconds) for seconds in (10.0, 80.0))
+    assert short.search.seconds == pytest.approx(97.0 - 10.0)
+    assert long.search.seconds == pytest.approx(65.0)
+    for plan in (short, long):
+        assert plan.search.seconds < plan.search_end < plan.end.seconds  # trials that run then may end, in part of it
+        assert "then the model's networks once more, on all rows" in str(plan)
+    assert Plan(total, 2, 500, 10.0).search_end == 97.0
+    assert Plan(Budget(20), 2, 500, 10.0, refit_seconds=5.0).search_end is None

@@ -13,8 +13,8 @@ import nasbot
 from nasbot import Architecture, Layer, RandomSearch, SearchSpace, Study
 from nasbot.architecture.blocks import chain
 from nasbot.automl import FoundStudy, search
-from nasbot.automl.ensemble import Selection
-from nasbot.automl.model import Members, file_name
+from nasbot.automl.members import Members
+from nasbot.automl.model import file_name
 from tests.exporting.test_export import imports_of, loaded
 
 SMALL = [chain("mlp-reg", [Layer("relu", 16)]), chain("mlp-reg", [Layer("tanh", 8), Layer("elu", 8)])]
@@ -31,7 +31,8 @@ def searched(tmp_path_factory):
     """A folder with a study of two small networks."""
     folder = tmp_path_factory.mktemp("searched")
     X, y = data()
-    search(X, y, budget=2, workers=1, name=folder / "my-study.sqlite", start_from=SMALL, task="regression").close()
+    options = {"budget": 2, "workers": 1, "start_from": SMALL, "task": "regression", "refit": False}
+    search(X, y, name=folder / "my-study.sqlite", **options).close()
     return folder / "my-study.sqlite"
 
 
@@ -65,7 +66,7 @@ def test_the_best_recorded_network_in_every_form(searched, run, elsewhere):
 
 
 def test_an_ensemble_is_one_file_and_single_takes_the_best_alone(searched, run, monkeypatch):
-    chosen = Members((1, 0), (0.75, 0.25), Selection((0, 1), (0.75, 0.25), 0.1, 0.2))
+    chosen = Members((1, 0), (0.75, 0.25), 0.1)
     monkeypatch.setattr("nasbot.automl.model.members_of", lambda study: chosen)
     X, _ = data()
     with FoundStudy.open(searched) as study:

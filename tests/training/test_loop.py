@@ -374,3 +374,23 @@ def test_every_param_reaches_the_training_and_repeats(arch, which, name, request
 def test_momentum_reaches_sgd(numbers):
     slow, fast = (train(MLP, numbers, SHORT.changed(optimiser="sgd", momentum=m), seed=3) for m in (0.0, 0.9))
     assert slow.loss != fast.loss
+
+
+def test_a_settled_length_ends_with_the_weights_it_then_has(numbers):
+    whole = train(MLP, numbers, SHORT, seed=3)
+    halfway = train(MLP, numbers, SHORT, seed=3, stop_after=0.5)
+    assert (halfway.steps, halfway.best_step, len(halfway.curve)) == (30, 30, 1)
+    same = next(point for point in whole.curve if point.step == 30)  # the schedule is that of the whole training
+    assert halfway.curve[0].value == pytest.approx(same.value, rel=1e-5)
+
+
+def test_validation_rows_choose_nothing_where_the_length_is_settled(numbers):
+    turned = replace(numbers, valid=Part(numbers.valid.X, -numbers.valid.y))  # the first validation is now the best
+    states = [train(MLP, data, SHORT, seed=3, stop_after=1.0).network.state_dict() for data in (numbers, turned)]
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+
+
+@pytest.mark.parametrize("share", [0, -1, 1.1, math.nan])
+def test_a_settled_length_is_a_share(numbers, share):
+    with pytest.raises(OptionError, match="stop_after: expected a share of the steps"):
+        train(MLP, numbers, SHORT, stop_after=share)

@@ -42,6 +42,7 @@ def select(
     scales: Sequence[float] | None = None,
     metric: Metric | None = None,
     row_weights: np.ndarray | None = None,
+    max_members: int = MAX_MEMBERS,
 ) -> Selection:
     """Choose an ensemble by the validation rows. Deterministic; among equals the earlier network wins.
 
@@ -51,6 +52,7 @@ def select(
         scales: what to divide the errors of each output by; with those of the target the loss is a trial's.
         metric: what to judge by instead.
         row_weights: (n,), how much each row counts; None: all alike.
+        max_members: different networks at most.
 
     Returns:
         Members, weights and losses. On the validation rows it is never worse than the best single network.
@@ -62,7 +64,7 @@ def select(
     single = float(loss_on(ALL)(given).min())
 
     def path_on(rows: slice) -> list[list[int]]:
-        return _greedy(given[:, rows], loss_on(rows))
+        return _greedy(given[:, rows], loss_on(rows), max_members)
 
     path = path_on(ALL)
     if given.shape[1] < MIN_ROWS:
@@ -77,11 +79,11 @@ def select(
     return _selection(path[best], float(expected[best]), single)
 
 
-def _greedy(given: np.ndarray, loss: Loss) -> list[list[int]]:
+def _greedy(given: np.ndarray, loss: Loss, max_members: int) -> list[list[int]]:
     """The choice after each round: the best few, or the best alone where those are worse; then who helps most."""
     singles = loss(given)
     order = np.argsort(singles, kind="stable")
-    chosen = [int(i) for i in order[:START]]
+    chosen = [int(i) for i in order[: min(START, max_members)]]
     reached = float(loss(given[chosen].mean(axis=0)))
     if reached >= singles[order[0]]:
         chosen, reached = chosen[:1], float(singles[order[0]])
@@ -89,7 +91,7 @@ def _greedy(given: np.ndarray, loss: Loss) -> list[list[int]]:
     total = given[chosen].sum(axis=0)
     for n in range(len(chosen) + 1, MAX_ROUNDS + 1):
         members = sorted(set(chosen))
-        offered = np.arange(len(given)) if len(members) < MAX_MEMBERS else np.array(members)
+        offered = np.arange(len(given)) if len(members) < max_members else np.array(members)
         losses = np.array([float(loss((total + given[i]) / n)) for i in offered])
         if losses.min() >= reached:
             break

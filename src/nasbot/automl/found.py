@@ -20,7 +20,8 @@ from nasbot.trial import Trial
 if TYPE_CHECKING:
     from torch import nn
 
-    from nasbot.automl.model import Members, Results
+    from nasbot.automl.members import Members
+    from nasbot.automl.model import Results
     from nasbot.data.dataset import Dataset, Preprocessing
     from nasbot.data.metrics import Metric
     from nasbot.exporting.model_file import Model
@@ -79,8 +80,9 @@ class FoundTrial(Trial):
     def model(self) -> nn.Module:
         """The network with the weights of the trial itself, as the search scored it; FileError where they are gone."""
         from nasbot.training.fitting import with_weights
+        from nasbot.training.objective import weights_path
 
-        return with_weights(self.arch, self._prepared, self.files / WEIGHTS, self.number)
+        return with_weights(self.arch, self._prepared, weights_path(self.files / WEIGHTS, self.number))
 
     def predict(self, X: Any) -> np.ndarray:
         """What ``model()`` says of raw rows or images: numbers in their own units, or classes by name."""
@@ -190,7 +192,7 @@ class FoundStudy(StudyView):
 
     def ensemble(self) -> Members | None:
         """Which trials are averaged, with which weights; None where fewer than two have kept their predictions."""
-        from nasbot.automl.model import members_of
+        from nasbot.automl.members import members_of
 
         return members_of(self)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nasbot._typing import Json
-from nasbot.automl.ensemble import Selection, select
 from nasbot.automl.files import WEIGHTS
+from nasbot.automl.members import kept, members_of
 from nasbot.data.metrics import METRICS, Metric, majority_of, truth_of
 from nasbot.errors import FileError, StorageError, StudyError
 from nasbot.trial import POOL, History, Trial
@@ -27,47 +28,7 @@ if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset, Part
     from nasbot.exporting.model_file import Model
 
-# -- choosing ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Members:
-    """Which trials are averaged, with which weights, and what that is expected to be worth."""
-
-    trials: tuple[int, ...]
-    weights: tuple[float, ...]
-    selection: Selection
-
-
-def members_of(study: FoundStudy) -> Members | None:
-    """The ensemble of a search's own networks; None where fewer than two have kept their predictions."""
-    data = study.dataset
-    known = [(trial, predictions) for trial in study.history.ranked if (predictions := kept(study, trial)) is not None]
-    if len(known) < 2:
-        return None
-    target = data.preprocessing.target
-    truth = truth_of(data, data.valid.y)
-    scales = None if data.is_classification else target.scales  # type: ignore[union-attr]  # a NumberTarget's
-    asked = study.metric if study.has_metric else None
-    found = select(
-        np.stack([valid for _, (valid, _) in known]),
-        truth,
-        scales=scales,
-        metric=asked,
-        row_weights=data.valid.weights if asked is not None else data.loss_weights(data.valid),
-    )
-    return Members(tuple(known[i][0].number for i in found.members), found.weights, found)
-
-
-def kept(study: FoundStudy, trial: Trial) -> tuple[np.ndarray, np.ndarray] | None:
-    """The predictions of a trial for validation and test rows, where they were kept."""
-    from nasbot.training.objective import predictions_path
-    from nasbot.training.weights import read_predictions
-
-    try:
-        return read_predictions(predictions_path(study.files / WEIGHTS, trial.number), len(study.dataset.valid))
-    except (FileError, StorageError):
-        return None
+# -- taking it away ---------------------------------------------------------------------------------------------------
 
 
 def model_of(study: FoundStudy, *, single: bool = False) -> Model:
@@ -84,21 +45,34 @@ def model_of(study: FoundStudy, *, single: bool = False) -> Model:
     details: dict[str, Json] = {
         "data": study.dataset.name,
         "trials": list(chosen.trials),
-        "loss": chosen.selection.loss,
+        "loss": chosen.loss,
     }
     return averaged(members, chosen.weights, details)
 
 
 def member_of(study: FoundStudy, trial: Trial) -> Model:
-    """The network of a trial with its weights, and the preparation of its inputs."""
+    """The network of a trial with its weights, after its refit where there was one, and its inputs' preparation."""
     from nasbot.exporting.model_file import Model
     from nasbot.training.fitting import with_weights
-    from nasbot.training.objective import PREPARATION
+    from nasbot.training.objective import PREPARATION, weights_path
+    from nasbot.training.refitting import has_refit, refit_weights_path
 
     data = study.dataset.prepared_as(str(trial.candidate.params.get(PREPARATION, "standard")))
-    network = with_weights(trial.arch, data, study.files / WEIGHTS, trial.number)
+    folder = study.files / WEIGHTS
+    place = refit_weights_path if has_refit(folder, trial.number) else weights_path
+    network = with_weights(trial.arch, data, place(folder, trial.number))
     details: dict[str, Json] = {"data": data.name, "trials": [trial.number], "loss": trial.value}
     return Model(network, data.preprocessing, details)
+
+
+def refitted_trials(study: FoundStudy) -> tuple[int, ...]:
+    """Of the networks of the model and the best alone, those that were trained once more on all rows."""
+    from nasbot.training.refitting import has_refit
+
+    best, members = study.history.best, members_of(study)
+    numbers = () if members is None else members.trials
+    numbers = numbers if best is None else tuple(dict.fromkeys((*numbers, best.number)))
+    return tuple(number for number in numbers if has_refit(study.files / WEIGHTS, number))
 
 
 # -- what each is worth ------------------------------------------------------------------------------------------------
@@ -145,10 +119,11 @@ def results_of(study: FoundStudy) -> Results:
     chosen = members_of(study)
     ensemble = None
     if chosen is not None:
-        parts = [kept(study, history[number]) for number in chosen.trials]
+        parts = [_said(study, history[number]) for number in chosen.trials]
         valid, test = (_averaged([part[i] for part in parts if part is not None], chosen.weights, data) for i in (0, 1))
         ensemble = _result(data, study.metric, valid, test)
-    return Results(_of_trial(study, baseline), _of_trial(study, best), ensemble, _of_majority(study))
+    # The baseline is what one would have without a search: its refit, if it had one, is the search's.
+    return Results(_of_trial(study, baseline, refit=False), _of_trial(study, best), ensemble, _of_majority(study))
 
 
 def baseline_trial(history: History) -> Trial | None:
@@ -156,9 +131,25 @@ def baseline_trial(history: History) -> Trial | None:
     return next((t for t in history if t.origin.searcher == POOL and t.value is not None and t.fidelity >= 1), None)
 
 
-def _of_trial(study: FoundStudy, trial: Trial | None) -> Result | None:
-    predictions = None if trial is None else kept(study, trial)
+def _of_trial(study: FoundStudy, trial: Trial | None, *, refit: bool = True) -> Result | None:
+    predictions = None if trial is None else _said(study, trial, refit=refit)
     return None if predictions is None else _result(study.dataset, study.metric, *predictions)
+
+
+def _said(study: FoundStudy, trial: Trial, *, refit: bool = True) -> tuple[np.ndarray, np.ndarray] | None:
+    """What a trial said of the validation rows, and it or its refit says of the test rows."""
+    from nasbot.training.refitting import has_refit, refit_predictions_path
+    from nasbot.training.weights import read_predictions
+
+    predictions = kept(study.files, trial, len(study.dataset.valid))
+    folder = study.files / WEIGHTS
+    if predictions is None or not refit or not has_refit(folder, trial.number):
+        return predictions
+    with suppress(FileError, StorageError):
+        _, test = read_predictions(refit_predictions_path(folder, trial.number), 0)
+        if len(test) == len(predictions[1]):
+            return predictions[0], test
+    return predictions
 
 
 def _of_majority(study: FoundStudy) -> Result | None:

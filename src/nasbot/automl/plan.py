@@ -17,10 +17,11 @@ from nasbot.architecture.resources import resources
 from nasbot.automl.baselines import baseline_of, narrower
 from nasbot.study.budget import Budget
 
-SEARCH_SHARE = 0.65  # of the time; the rest is for finals and for assembling the model
+SEARCH_SHARE = 0.65  # of the time at least; the rest is for finals or refits, and for assembling the model
 ASSEMBLING_SHARE = 0.03
+OVERTIME_SHARE = 0.35  # of the time between search and end: for trials that run when the search ends
 # Full trainings that must fit into the search: so many in 100 seconds, and with more time both more and longer ones.
-FULL_TRAININGS, REFERENCE_SECONDS = 14, 100.0
+FULL_TRAININGS, REFERENCE_SECONDS = 20, 100.0
 SHORTEST_TRAINING, LONGEST_TRAINING = 0.5, 600.0  # seconds of a full one
 LEAST_STEPS, MOST_EPOCHS = 100, 400
 SECONDS_FOR_CARE = 200.0  # of a budget from which a full training is tried before its length is settled
@@ -42,14 +43,29 @@ class Plan:
     workers: int
     n_steps: int | None
     seconds_per_trial: float  # after which a training ends with what it has
+    # For training the networks of the model on all rows at the end; None: no refits, and finals in their place.
+    refit_seconds: float | None = None
 
     @property
     def search(self) -> Budget:
-        """What the search may spend before the finals."""
+        """What the search may spend before the finals or refits."""
         if self.budget.seconds is not None:
-            return Budget(self.budget.trials, SEARCH_SHARE * self.budget.seconds)
+            share = SEARCH_SHARE * self.budget.seconds
+            if self.refit_seconds is not None:
+                share = max(share, (1 - ASSEMBLING_SHARE) * self.budget.seconds - self.refit_seconds)
+            return Budget(self.budget.trials, share)
         assert self.budget.trials is not None
         return Budget(self.budget.trials - self.n_finals)
+
+    @property
+    def search_end(self) -> float | None:
+        """When trials that still run after the search are ended, so that refits have their time."""
+        last = self.end.seconds
+        if last is None or self.refit_seconds is None:
+            return last
+        begun = self.search.seconds
+        assert begun is not None
+        return begun + OVERTIME_SHARE * (last - begun)
 
     @property
     def n_finals(self) -> int:
@@ -69,7 +85,8 @@ class Plan:
 
     def __str__(self) -> str:
         steps = "as the recipe says" if self.n_steps is None else f"{self.n_steps:,} steps"
-        return f"{self.search} of search, then finals; a full training has {steps}; {self.workers} at a time"
+        end = "finals" if self.refit_seconds is None else "the model's networks once more, on all rows"
+        return f"{self.search} of search, then {end}; a full training has {steps}; {self.workers} at a time"
 
 
 def full_training_seconds(budget: Budget, workers: int) -> float | None:
@@ -87,7 +104,13 @@ def most_steps(n_rows: int, batch_size: int) -> int:
 
 
 def planned(
-    budget: Budget, workers: int, *, n_steps: int | None, stored: Mapping[str, Json] | None, seconds: float | None
+    budget: Budget,
+    workers: int,
+    *,
+    n_steps: int | None,
+    stored: Mapping[str, Json] | None,
+    seconds: float | None,
+    refit_seconds: float | None = None,
 ) -> Plan:
     """The plan of a search: that of the stored study where there is one, else with trainings of ``n_steps``."""
     if stored is not None:
@@ -97,9 +120,11 @@ def planned(
             workers,
             known if isinstance(known, int) else None,
             seconds or (float(cap) if isinstance(cap, int | float) else DEFAULT_SECONDS),
+            refit_seconds,
         )
     full = full_training_seconds(budget, workers)
-    return Plan(budget, workers, n_steps, seconds or (DEFAULT_SECONDS if full is None else round(SLACK * full, 1)))
+    longest = seconds or (DEFAULT_SECONDS if full is None else round(SLACK * full, 1))
+    return Plan(budget, workers, n_steps, longest, refit_seconds)
 
 
 def space_for(kind: str, input_shape: tuple[int, ...], n_outputs: int, *, n_rows: int, batch_size: int) -> SearchSpace:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,8 @@ from nasbot._rng import checked_seed
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, SearchSpace
 from nasbot.automl.baselines import paper_pool, plain_pool
-from nasbot.automl.calibration import calibrated
+from nasbot.automl.calibration import Calibration, calibrated
+from nasbot.automl.ensemble import MAX_MEMBERS
 from nasbot.automl.executors import check_place, checked_workers, executor_of, is_too_short_for_processes
 from nasbot.automl.files import DATA, WEIGHTS, Temporary, files_of
 from nasbot.automl.finals import finals_of
@@ -32,6 +34,7 @@ from nasbot.automl.plan import (
     planned,
     space_for,
 )
+from nasbot.automl.refits import expected_seconds, refit_model
 from nasbot.automl.tuning import params_of
 from nasbot.candidate import Candidate
 from nasbot.domain import Domain, Fidelity, Param
@@ -88,6 +91,7 @@ def search(
     recipe: Recipe | str = "fast",
     pool: str | Sequence[Candidate | Architecture] = "default",
     start_from: Sequence[Architecture] = (),
+    refit: bool = True,
     executor: Executor | str = "auto",
     workers: int | None = None,
     memory_per_trial: int | None = None,
@@ -122,6 +126,7 @@ def search(
         recipe: how networks are trained; an object, "fast" or "paper".
         pool: the candidates to begin with: "default" (strong plain networks), "paper", or your own.
         start_from: networks to begin with, before the pool.
+        refit: whether the model's networks are at last trained on training and validation rows together.
         executor: where networks are trained; an object, or auto, local, here, ray.
         workers: networks trained at a time; by default one per core, at most two.
         memory_per_trial: bytes that one training may take.
@@ -175,9 +180,16 @@ def search(
     finder = _searcher(searcher, domain, pool, start_from, len(data.train), stored)
     _check_same_searcher(path, stored, finder)
     begun += _waited_for(compiling)
-    n_steps = _length(total, n_workers, data, chosen, begun_with, seed)
+    length = _length(total, n_workers, data, chosen, begun_with, seed)
     spent = 0.0 if stored is not None else time.monotonic() - begun  # a study's own clock begins with its first trial
-    plan = planned(_without(total, spent), n_workers, n_steps=n_steps, stored=begun_with, seconds=seconds_per_trial)
+    plan = planned(
+        _without(total, spent),
+        n_workers,
+        n_steps=None if length is None else length.n_steps,
+        stored=begun_with,
+        seconds=seconds_per_trial,
+        refit_seconds=_for_refits(path, data, n_workers, length) if refit else None,
+    )
     has_length = plan.n_steps is None or chosen.settings(data.input_shape).n_steps is not None
     trained = chosen if has_length else chosen.changed(n_steps=plan.n_steps)
     context: dict[str, Json] = {
@@ -240,7 +252,7 @@ def _drive(
     max_failures: int | None,
     on_change: OnChange | None,
 ) -> None:
-    """The search, then the finals."""
+    """The search; then finals, or the refits of what it has found."""
     from nasbot.training.objective import TrainingObjective, keep_best
 
     files = files.resolve()  # the workers' fork server may have begun in another folder
@@ -276,14 +288,17 @@ def _drive(
 
     try:
         end = plan.end
-        run(plan.search, until=end.seconds, proposes=True)
+        run(plan.search, until=plan.search_end, proposes=True)
         if end.seconds is not None:
             end = Budget(end.trials, study.elapsed() + max(1e-3, end.seconds - driven))
-        if not study.was_stopped:
+        if not study.was_stopped and (plan.refit_seconds is None or end.seconds is None):
             in_finals = True
             study.enqueue(lambda history: _finals(history, plan, end, plan.workers, study.elapsed()), searcher=FINAL)
             run(end, until=end.seconds, proposes=False)
             study.drop_waiting(FINAL)
+        if not study.was_stopped and plan.refit_seconds is not None:
+            left = None if end.seconds is None else max(0.0, end.seconds - study.elapsed())
+            refit_model(study.history, files, objective, metric, executor, seed=study.seed, seconds=left)
     finally:
         executor.close()
 
@@ -438,10 +453,23 @@ def _waited_for(compiling: Thread | None) -> float:
     return time.monotonic() - begun
 
 
+def _for_refits(path: Path | None, data: Dataset, workers: int, length: Calibration | None) -> float:
+    """Seconds to keep for refits: of a new study by the baseline's training, else as long as trainings took there."""
+    from nasbot.training.refitting import rows_ratio
+
+    training = 0.0
+    if length is not None:
+        training = length.n_steps * length.seconds_per_step * (CROWDING if workers > 1 else 1.0)
+    elif path is not None and is_begun(path):
+        with StudyView.read(path) as view:
+            training = median([t.seconds or 0.0 for t in view.history.ranked[:MAX_MEMBERS]] or [0.0])
+    return expected_seconds(training, rows_ratio(data), workers)
+
+
 def _length(
     budget: Budget, workers: int, data: Dataset, recipe: Recipe, stored: Mapping[str, Json] | None, seed: int
-) -> int | None:
-    """The steps of a full training; None where the recipe or the study says it, or the budget is in trials."""
+) -> Calibration | None:
+    """How long a full training is; None where the recipe or the study says it, or the budget is in trials."""
     settings = recipe.settings(data.input_shape)
     full = full_training_seconds(budget, workers)
     if stored is not None or full is None or settings.n_steps is not None:
@@ -449,7 +477,7 @@ def _length(
     batch = settings.batch_size_for(len(data.train))
     longest = most_steps(len(data.train), batch)
     arch = fitting_baseline(data.kind, len(data.train))
-    found = calibrated(
+    return calibrated(
         arch,
         data,
         recipe,
@@ -460,7 +488,6 @@ def _length(
         crowding=CROWDING if workers > 1 else 1.0,
         seed=seed,
     )
-    return found.n_steps
 
 
 def _without(budget: Budget, spent: float) -> Budget:

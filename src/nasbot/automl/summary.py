@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from nasbot._typing import Json
 from nasbot.architecture.resources import resources
-from nasbot.automl.model import Result, members_of, results_of
+from nasbot.automl.members import members_of
+from nasbot.automl.model import Result, refitted_trials, results_of
 from nasbot.data.metrics import majority_of
 from nasbot.trial import POOL, Failed
 
@@ -45,6 +46,11 @@ def summary_of(study: FoundStudy) -> str:
     if chosen is not None:
         parts = ", ".join(f"{n} x {w:.2f}" for n, w in zip(chosen.trials, chosen.weights, strict=True))
         lines.append(f"ensemble of trials: {parts}")
+    if refitted := refitted_trials(study):
+        which = ", ".join(map(str, refitted))
+        lines.append(
+            f"trained once more, on training and validation rows: trials {which}; validation is from before that"
+        )
     return "\n".join(lines)
 
 
@@ -60,6 +66,7 @@ def record_of(study: FoundStudy) -> dict[str, Json]:
         "best_trial": None if best is None else best.number,
         "recommended_trial": None if again is None else again.number,
         "params": None if best is None else dict(best.candidate.params),
+        "refitted": list(refitted_trials(study)),
         "trials": len(history.completed) + len(history.failed),
         "completed": len(history.completed),
         "failed": dict(causes),

@@ -82,6 +82,9 @@ def run(
         str, typer.Option(help="Params searched with the network: auto, none, or names such as learning_rate,dropout.")
     ] = "auto",
     pool: Annotated[str, typer.Option(help="Networks to begin with: default (plain ones) or paper.")] = "default",
+    refit: Annotated[
+        bool, typer.Option("--refit/--no-refit", help="At the end train the model on validation rows too.")
+    ] = True,
     seconds_per_trial: Annotated[
         float | None, typer.Option(metavar="S", help="Longest training of one network; by default from the budget.")
     ] = None,
@@ -136,6 +139,7 @@ def run(
         searcher=searcher,
         tune=tune,
         pool=pool,
+        refit=refit,
         start_from=() if start_from is None else (traced(start_from, prepared),),
         seconds_per_trial=seconds_per_trial,
         executor=executor,

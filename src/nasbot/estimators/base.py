@@ -40,6 +40,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         start_from: Iterable[Any] = (),
         validation_fraction: float = 0.2,
         ensemble: bool = True,
+        refit: bool = True,
         tune: Any = "auto",
         pool: Any = "default",
         random_state: Any = 0,
@@ -55,6 +56,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         self.start_from = start_from
         self.validation_fraction = validation_fraction
         self.ensemble = ensemble
+        self.refit = refit
         self.tune = tune
         self.pool = pool
         self.random_state = random_state
@@ -97,6 +99,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             searcher=self.searcher,
             tune=self.tune,
             pool=self.pool,
+            refit=self.refit,
             start_from=[_copied(as_architecture(network)) for network in self.start_from],
             seconds_per_trial=self.seconds_per_trial,
         )

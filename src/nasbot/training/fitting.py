@@ -17,7 +17,7 @@ from nasbot.data.splitting import split_rows
 from nasbot.errors import OptionError
 from nasbot.training.loop import train
 from nasbot.training.module import Network, build
-from nasbot.training.objective import trained_as, weights_path
+from nasbot.training.objective import trained_as
 from nasbot.training.recipes import Recipe, recipe_of
 from nasbot.training.weights import load_weights
 
@@ -44,10 +44,10 @@ def fit(
     return train(arch, prepared, changed, seed=seed, seconds=seconds).network
 
 
-def with_weights(arch: Architecture, data: Dataset, folder: Path, number: int) -> Network:
-    """The network with the weights that trial ``number`` ended with; ``data`` prepared as they were for it."""
+def with_weights(arch: Architecture, data: Dataset, path: Path) -> Network:
+    """The network with the weights of a file; ``data`` prepared as they were for it."""
     network = build(arch, input_shape=data.input_shape, n_outputs=data.n_outputs, seed=0)
-    load_weights(network, weights_path(folder, number))
+    load_weights(network, path)
     return network.eval()
 
 

@@ -30,6 +30,7 @@ from nasbot.training.augmentation import augmented, mixed
 from nasbot.training.estimates import check_affordable, estimate
 from nasbot.training.module import Network, build
 from nasbot.training.optimisers import groups_of, optimiser_of
+from nasbot.training.products import is_worth_it, quick_products
 from nasbot.training.recipes import FAST, Recipe, Settings, recipe_of
 from nasbot.trial import Point
 
@@ -71,6 +72,7 @@ def train(
     seconds: float | None = None,
     device: str = "cpu",
     steps_share: float = 1.0,
+    stop_after: float | None = None,
     metric: Metric | None = None,
 ) -> Trained:
     """Train on ``data.train``, choosing by ``data.valid``. Equal seeds give equal weights, unless time ran out.
@@ -84,6 +86,8 @@ def train(
         seconds: after which training ends with what it has; the learning rate comes down in time where foreseeable.
         device: "cpu", or what PyTorch calls another one.
         steps_share: the fidelity: a whole training, with its own schedule, of that share of the recipe's steps.
+        stop_after: the share of the steps after which training ends with the weights it then has: for a length that
+            was settled before, so that validation rows choose nothing.
         metric: what chooses the best validation, instead of the recipe's score; steps go down the loss all the same.
 
     Returns:
@@ -98,6 +102,8 @@ def train(
     _check(data, seconds, device)
     if not 0 < steps_share < math.inf:
         raise OptionError(f"steps_share: expected a number > 0, got {steps_share!r}")
+    if stop_after is not None and not 0 < stop_after <= 1:
+        raise OptionError(f"stop_after: expected a share of the steps, above 0 and at most 1, got {stop_after!r}")
     arch = network if isinstance(network, Architecture) else network.arch
     expected = estimate(
         arch, settings, input_shape=data.input_shape, n_outputs=data.n_outputs, n_samples=len(data.train)
@@ -114,14 +120,16 @@ def train(
     if network.classifies != data.is_classification:
         raise OptionError(f"network: its kind is {arch.kind}, the data ask for {data.kind}")
     n_steps = max(1, round(steps_share * expected.steps))
-    course = _Course(network, data, settings, n_steps, seed=seed, device=device, metric=metric)
-    with _own_randomness(network, seed, settings.dropout), _dropping(network, settings.dropout):
-        course.run(report, None if seconds is None else begun + seconds, begun)
-    course.keep_best()
-    metrics = {
-        **_named("valid", metrics_of(network, data, data.valid)),
-        **_named("test", metrics_of(network, data, data.test)),
-    }
+    has_large_products = is_worth_it(arch, data.input_shape, data.n_outputs, settings.batch_size_for(len(data.train)))
+    with quick_products(has_large_products and device == "cpu"):
+        course = _Course(network, data, settings, n_steps, stop_after, seed=seed, device=device, metric=metric)
+        with _own_randomness(network, seed, settings.dropout), _dropping(network, settings.dropout):
+            course.run(report, None if seconds is None else begun + seconds, begun)
+        course.keep_best()
+        metrics = {
+            **_named("valid", metrics_of(network, data, data.valid)),
+            **_named("test", metrics_of(network, data, data.test)),
+        }
     return Trained(
         network,
         course.best.loss,
@@ -172,12 +180,14 @@ class _Course:
         data: Dataset,
         settings: Settings,
         n_steps: int,
+        stop_after: float | None = None,
         *,
         seed: int,
         device: str,
         metric: Metric | None = None,
     ) -> None:
         self.network, self.settings, self.n_steps = network, settings, n_steps
+        self.last = n_steps if stop_after is None else max(1, round(stop_after * n_steps))
         self.data, self.metric = data, metric
         self.device = torch.device(device)
         network.to(self.device)
@@ -189,7 +199,7 @@ class _Course:
             settings.batch_size_for(len(data.train)),
             rng=stream(seed, 0, Role.BATCHES),
         )
-        self.interval = settings.interval(n_steps)
+        self.interval = settings.interval(n_steps) if stop_after is None else self.last
         self.depth_factor = settings.depth_factor(network.arch)
         changes = stream(seed, 0, Role.AUGMENTATION)
         self.take_step = stepper(network, settings, settings.batch_size_for(len(data.train)), rng=changes)
@@ -211,9 +221,9 @@ class _Course:
             out_of_time = progress >= 1 and self.step > 0
             if not out_of_time:
                 self._take(batch, progress)
-            if out_of_time or self.step % self.interval == 0 or self.step == self.n_steps:
+            if out_of_time or self.step % self.interval == 0 or self.step == self.last:
                 without_better = 0 if self._validate(report) else without_better + 1
-                if self.step == self.n_steps:
+                if self.step == self.last:
                     return
                 if out_of_time:
                     self.stopped = "time"

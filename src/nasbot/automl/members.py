@@ -1,0 +1,117 @@
+"""Which trials are averaged, with which weights: chosen by the validation rows, and written down once it is settled."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nasbot import _json
+from nasbot._files import write_whole
+from nasbot.automl.ensemble import MAX_MEMBERS, select
+from nasbot.automl.files import WEIGHTS
+from nasbot.data.metrics import truth_of
+from nasbot.errors import CodecError, FileError, StorageError
+from nasbot.trial import History, Trial
+
+if TYPE_CHECKING:
+    from nasbot.automl.found import FoundStudy
+    from nasbot.data.dataset import Dataset
+    from nasbot.data.metrics import Metric
+
+
+@dataclass(frozen=True)
+class Members:
+    """Which trials are averaged, with which weights, and the loss that is expected of it."""
+
+    trials: tuple[int, ...]
+    weights: tuple[float, ...]
+    loss: float
+
+
+def members_of(study: FoundStudy) -> Members | None:
+    """The ensemble of a search's own networks; None where fewer than two have kept their predictions."""
+    settled = _settled(study.files, study.history)
+    if settled is not None:
+        return settled
+    return chosen_members(study.history, study.files, study.dataset, study.metric if study.has_metric else None)
+
+
+def chosen_members(
+    history: History, files: Path, data: Dataset, metric: Metric | None, *, max_members: int = MAX_MEMBERS
+) -> Members | None:
+    """The same, chosen by the validation rows."""
+    n = len(data.valid)
+    known = [(trial, predictions[0]) for trial in history.ranked if (predictions := kept(files, trial, n)) is not None]
+    if len(known) < 2:
+        return None
+    target = data.preprocessing.target
+    truth = truth_of(data, data.valid.y)
+    scales = None if data.is_classification else target.scales  # type: ignore[union-attr]  # a NumberTarget's
+    found = select(
+        np.stack([valid for _, valid in known]),
+        truth,
+        scales=scales,
+        metric=metric,
+        row_weights=data.valid.weights if metric is not None else data.loss_weights(data.valid),
+        max_members=max_members,
+    )
+    return Members(tuple(known[i][0].number for i in found.members), found.weights, found.loss)
+
+
+def kept(files: Path, trial: Trial, n_valid: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """The predictions of a trial for validation and test rows, where they were kept."""
+    from nasbot.training.objective import predictions_path
+    from nasbot.training.weights import read_predictions
+
+    try:
+        return read_predictions(predictions_path(files / WEIGHTS, trial.number), n_valid)
+    except (FileError, StorageError):
+        return None
+
+
+# -- the record --------------------------------------------------------------------------------------------------------
+
+RECORD = "model.json"
+MAX_BYTES = 100_000
+
+
+def _settled(files: Path, history: History) -> Members | None:
+    """What was chosen at the end of the search; None where nothing was, or the search has gone on since."""
+    try:
+        with (files / RECORD).open("rb") as file:
+            text = file.read(MAX_BYTES)
+    except OSError:
+        return None
+    try:
+        return _read(_json.parsed(text, RECORD), history)
+    except CodecError:  # half of a record, or somebody else's: the choice is made again
+        return None
+
+
+def _read(value: object, history: History) -> Members | None:
+    record = _json.fields(value, RECORD, ("trials", "weights", "loss", "completed"))
+    trials = tuple(_json.whole(number, "trial") for number in _json.items(record["trials"], "trials"))
+    weights = _json.scales(record["weights"])
+    known = {trial.number for trial in history.completed}
+    if not trials or len(trials) != len(weights) or not known >= set(trials):
+        return None
+    if _json.whole(record["completed"], "completed") != len(known) or abs(sum(weights) - 1) > 1e-6:
+        return None
+    return Members(trials, weights, _json.number(record["loss"], "loss"))
+
+
+def settle(files: Path, members: Members, history: History) -> None:
+    """Write down what is chosen."""
+    record = {
+        "trials": list(members.trials),
+        "weights": list(members.weights),
+        "loss": members.loss,
+        "completed": len(history.completed),
+    }
+    with suppress(OSError):  # a full disk: the choice is made again by whoever asks
+        write_whole(files / RECORD, json.dumps(record).encode())

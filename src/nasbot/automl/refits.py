@@ -1,0 +1,158 @@
+"""The last part of a budget: the networks of the model trained once more, on training and validation rows together.
+
+The validation rows have chosen the members and how long each is trained; then they are learned from, too. What is
+chosen is written beside the study (``model.json``), so that everybody who opens it sees the same model. A refit is
+there when its weights are: one that was cut short is begun again by the next run, and until then the weights of the
+search stand for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nasbot.automl.ensemble import MAX_MEMBERS
+from nasbot.automl.files import DATA, WEIGHTS
+from nasbot.automl.members import Members, chosen_members, settle
+from nasbot.errors import StudyError
+from nasbot.execution import Executor, Finished, Job
+from nasbot.execution.interruption import leaving_on_signals, shielded
+from nasbot.trial import History, Trial
+
+if TYPE_CHECKING:
+    from nasbot.data.dataset import Dataset
+    from nasbot.data.metrics import Metric
+    from nasbot.training.objective import TrainingObjective
+    from nasbot.training.refitting import Length
+
+SAFETY = 1.15  # by which refits must be expected to end before the budget does
+SHORTEST = 0.1  # seconds of a training that the end of the budget cuts short
+# Of a budget in trials, which says nothing about time: no more refits than a third of the trials, or than these.
+TRIALS_PER_MEMBER, LEAST_MEMBERS = 3, 3
+
+
+@dataclass(frozen=True)
+class Refit:
+    """One network to train again, and how long that is expected to take."""
+
+    trial: Trial
+    length: Length
+    seconds: float
+
+
+def refit_model(
+    history: History,
+    files: Path,
+    base: TrainingObjective,
+    metric: Metric | None,
+    executor: Executor,
+    *,
+    seed: int,
+    seconds: float | None,
+) -> None:
+    """Choose the model that can be refitted in time, write down which it is, and train what is missing of it.
+
+    Args:
+        history: of the search, which is over.
+        files: the study's folder.
+        base: how the search trained.
+        metric: what members are chosen by; None: the validation loss.
+        executor: where to train; it is started anew.
+        seed: the study's.
+        seconds: what is left of the budget; None: a budget in trials.
+    """
+    from nasbot.data.dataset import Dataset
+    from nasbot.training.refitting import RefitObjective, discard_refits, has_refit
+
+    if history.best is None:
+        return
+    data, weights = Dataset.load(files / DATA), files / WEIGHTS
+    members, refits = _affordable(history, files, data, base, metric, executor.slots, seconds)
+    wanted = {refit.trial.number: refit for refit in refits}
+    discard_refits(weights, set(wanted))
+    if members is not None:
+        settle(files, members, history)
+    missing = [refit for number, refit in wanted.items() if not has_refit(weights, number)]
+    if missing:
+        lengths = {refit.trial.number: refit.length for refit in missing}
+        if seconds is not None:
+            base = replace(base, seconds=min(base.seconds or math.inf, max(SHORTEST, seconds)))
+        objective = RefitObjective(base, base.data_folder, weights, lengths)
+        _train(
+            [Job(r.trial.number, r.trial.candidate, seed, r.trial.fidelity) for r in missing],
+            objective,
+            executor,
+            seconds,
+        )
+
+
+def expected_seconds(training: float, ratio: float, workers: int) -> float:
+    """What refitting a whole ensemble takes where a full training takes ``training`` seconds, and the last trials."""
+    return SAFETY * ratio * training * math.ceil(MAX_MEMBERS / workers) + training
+
+
+# -- which -------------------------------------------------------------------------------------------------------------
+
+
+def _affordable(
+    history: History,
+    files: Path,
+    data: Dataset,
+    base: TrainingObjective,
+    metric: Metric | None,
+    workers: int,
+    seconds: float | None,
+) -> tuple[Members | None, list[Refit]]:
+    """The largest ensemble whose refits fit into the time, and these, the most important first."""
+    best = history.best
+    assert best is not None
+    most = MAX_MEMBERS
+    if seconds is None:
+        most = min(MAX_MEMBERS, max(LEAST_MEMBERS, len(history) // TRIALS_PER_MEMBER))
+    for n in range(most, 0, -1):
+        members = chosen_members(history, files, data, metric, max_members=n)
+        numbers = [best.number] if members is None else list(dict.fromkeys((*members.trials, best.number)))
+        refits = _refits([history[number] for number in numbers], data, base)
+        if seconds is None or SAFETY * sum(refit.seconds for refit in refits) <= workers * seconds:
+            return members, refits
+    return chosen_members(history, files, data, metric), []  # there is no time: the weights of the search it is
+
+
+def _refits(trials: Sequence[Trial], data: Dataset, base: TrainingObjective) -> list[Refit]:
+    from nasbot.training.refitting import length_of, rows_ratio
+
+    found = []
+    for trial in trials:
+        if (length := length_of(trial, data, base)) is not None:
+            found.append(Refit(trial, length, (trial.seconds or 0.0) * rows_ratio(data)))
+    return found
+
+
+# -- training ----------------------------------------------------------------------------------------------------------
+
+
+def _train(jobs: Sequence[Job], objective: object, executor: Executor, seconds: float | None) -> None:
+    """Evaluate the jobs, those that time is left for; what fails leaves the weights of the search in its place."""
+    waiting, running = deque(jobs), set[int]()
+    with leaving_on_signals(), shielded():
+        executor.start(objective)  # type: ignore[arg-type]  # it is callable
+        end = math.inf if seconds is None else executor.now() + seconds
+        try:
+            while (waiting or running) and executor.now() < end:
+                while waiting and len(running) < executor.slots:
+                    job = waiting.popleft()
+                    executor.submit(job)
+                    running.add(job.number)
+                left = None if seconds is None else max(0.0, end - executor.now())
+                running -= {event.number for event in executor.wait(left) if isinstance(event, Finished)}
+        finally:
+            for number in sorted(running):
+                with suppress(StudyError):  # it has just ended
+                    executor.cancel(number)
+            while executor.wait(0):
+                pass

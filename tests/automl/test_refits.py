@@ -1,0 +1,253 @@
+"""Refits: the model's networks on all rows, for as long as their trials were; cut short, resumed, never in the way."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import nasbot
+from nasbot import Layer
+from nasbot.architecture import chain
+from nasbot.automl import refits
+from nasbot.automl.files import DATA, WEIGHTS
+from nasbot.automl.members import RECORD, members_of
+from nasbot.automl.model import member_of, refitted_trials
+from nasbot.automl.refits import expected_seconds, refit_model
+from nasbot.automl.summary import record_of
+from nasbot.candidate import Candidate
+from nasbot.execution import Interrupted, SerialExecutor
+from nasbot.study import Study
+from nasbot.training.loop import train
+from nasbot.training.objective import TrainingObjective, trained_as
+from nasbot.training.recipes import FAST
+from nasbot.training.refitting import Length, length_of, rows_ratio, with_all_rows
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(10, 3, (240, 4))
+Y = X[:, 0] * 2 + X[:, 1] * X[:, 2] / 5
+KINDS = [chain("mlp-reg", [Layer(label, 12)]) for label in ("relu", "tanh", "elu")]
+POOL = [
+    Candidate(arch, {"preparation": how}) for arch, how in zip(KINDS, ("standard", "robust", "quantile"), strict=True)
+]
+SHORT = FAST.changed(n_steps=40)
+OPTIONS = {"budget": 3, "workers": 1, "recipe": SHORT, "pool": POOL, "tune": "preparation", "task": "regression"}
+
+
+@pytest.fixture(scope="module")
+def refitted():
+    with nasbot.search(X, Y, name=None, **OPTIONS) as study:
+        yield study
+
+
+def weights_of(network):
+    return {name: tensor.clone() for name, tensor in network.state_dict().items()}
+
+
+def same(a, b):
+    return all(torch.equal(a[name], b[name]) for name in a)
+
+
+def test_a_refit_is_the_trial_once_more_on_all_rows(refitted):
+    """By an independent road: train by hand, with the trial's seed, as long as it was."""
+    number = members_of(refitted).trials[0]
+    trial, data = refitted.history[number], refitted.dataset
+    details = trial.outcome.details
+    n_steps = round(40 * 0.8 / 0.6)
+    recipe, prepared = trained_as(refitted.recipe.changed(n_steps=n_steps), data, trial.candidate.params)
+    both = replace(
+        prepared,
+        train=nasbot.data.dataset.Part(
+            np.concatenate([prepared.train.X, prepared.valid.X]), np.concatenate([prepared.train.y, prepared.valid.y])
+        ),
+    )
+    seed = nasbot._rng.derived_seed(0, number, nasbot._rng.Role.OBJECTIVE)
+    by_hand = train(trial.arch, both, recipe, seed=seed, stop_after=details["best_step"] / 40)
+    assert same(weights_of(by_hand.network), weights_of(member_of(refitted, trial).network))
+    assert not same(weights_of(by_hand.network), weights_of(refitted.found(trial).model()))  # the search's own
+
+
+def test_validation_is_what_chose_and_test_is_what_one_gets(refitted):
+    results = refitted.results()
+    plain = nasbot.search(X, Y, name=None, refit=False, **OPTIONS)
+    with plain:
+        before = plain.results()
+        assert results.single.validation == before.single.validation
+        assert results.ensemble.validation == before.ensemble.validation
+        assert results.baseline == before.baseline  # what one has without a search
+        assert results.single.test != before.single.test
+        assert results.ensemble.test != before.ensemble.test
+        assert refitted_trials(plain) == ()
+    truth = np.asarray(refitted.dataset.preprocessing.restored(refitted.dataset.test.y)).ravel()
+    rows = _rows_of(refitted.dataset, "test")
+    for result, model in ((results.ensemble, refitted.model()), (results.single, refitted.model(single=True))):
+        assert result.test == pytest.approx(np.square(model.predict(rows).ravel() - truth).mean(), rel=1e-4)
+
+
+def _rows_of(data, part):
+    prepared = data.preprocessing.X(X)
+    return X[[int(np.flatnonzero((prepared == row).all(axis=1))[0]) for row in np.asarray(getattr(data, part).X)]]
+
+
+def test_the_summary_and_the_record_say_so(refitted):
+    numbers = refitted_trials(refitted)
+    assert set(numbers) == {*members_of(refitted).trials, refitted.history.best.number}
+    assert "trained once more, on training and validation rows: trials " in refitted.summary()
+    assert record_of(refitted)["refitted"] == list(numbers)
+
+
+def test_the_test_rows_are_never_learned_from(refitted):
+    data = refitted.dataset
+    both = with_all_rows(data)
+    assert len(both.train) == len(data.train) + len(data.valid)
+    learned = {row.tobytes() for row in np.asarray(both.train.X)}
+    assert not learned & {row.tobytes() for row in np.asarray(data.test.X)}
+    assert both.valid is data.valid
+    assert both.test is data.test
+    weighted = replace(
+        data,
+        **{
+            name: replace(part, weights=np.full(len(part), w))
+            for name, part, w in (("train", data.train, 1.0), ("valid", data.valid, 2.0))
+        },
+    )
+    assert with_all_rows(weighted).train.weights.tolist() == [1.0] * len(data.train) + [2.0] * len(data.valid)
+
+
+# -- how long ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_length_is_the_schedule_and_where_its_best_validation_was(refitted):
+    data, base = refitted.dataset, TrainingObjective("nowhere", refitted.recipe)
+    trial = refitted.history[0]
+
+    def with_details(**details):
+        known = {**trial.outcome.details, **details}
+        return replace(trial, outcome=replace(trial.outcome, details=known))
+
+    assert length_of(with_details(steps=40, best_step=30, stopped="steps"), data, base) == Length(40, 0.75)
+    # Patience ended it early: the schedule was that of a whole training.
+    assert length_of(with_details(steps=20, best_step=10, stopped="patience"), data, base) == Length(40, 0.25)
+    # The clock ended it: the schedule was as long as the time.
+    assert length_of(with_details(steps=20, best_step=10, stopped="time"), data, base) == Length(20, 0.5)
+    assert length_of(with_details(steps=None), data, base) is None
+    assert length_of(with_details(steps=20, best_step=30), data, base) is None
+    assert rows_ratio(data) == pytest.approx(0.8 / 0.6)
+
+
+def test_what_is_kept_of_a_budget_for_them():
+    assert expected_seconds(3.0, 4 / 3, 2) == pytest.approx(refits.SAFETY * 16 + 3)
+    assert expected_seconds(3.0, 4 / 3, 8) == pytest.approx(refits.SAFETY * 4 + 3)
+
+
+# -- time and interruptions --------------------------------------------------------------------------------------------
+
+
+def refit(files, study, **options):
+    base = TrainingObjective(files / DATA, study.recipe)
+    executor = options.pop("executor", None) or SerialExecutor()
+    refit_model(study.history, files, base, None, executor, seed=0, **{"seconds": None} | options)
+
+
+def refits_in(files):
+    return sorted(path.name for path in (files / WEIGHTS).glob("refit-*.safetensors"))
+
+
+@pytest.fixture
+def unrefitted(tmp_path):
+    with nasbot.search(X, Y, name=tmp_path / "s.sqlite", refit=False, **OPTIONS) as study:
+        yield study
+
+
+def test_only_what_fits_into_the_time_is_chosen(unrefitted, monkeypatch):
+    files = unrefitted.files
+    refit(files, unrefitted, seconds=1e-6)
+    assert refits_in(files) == []  # no time: the weights of the search it is
+    assert len(members_of(unrefitted).trials) > 1
+    each = {trial.number: (trial.seconds or 0) * rows_ratio(unrefitted.dataset) for trial in unrefitted.history}
+    dearest = max(each.values())
+    monkeypatch.setattr(refits, "_train", lambda jobs, objective, executor, seconds: made.extend(jobs))
+    made: list = []
+    refit(files, unrefitted, seconds=refits.SAFETY * dearest * 1.01)
+    assert len(made) == 1
+    assert members_of(unrefitted).trials == (made[0].number,)
+
+
+def test_what_was_made_is_not_made_again_and_what_is_no_longer_wanted_goes(unrefitted):
+    files = unrefitted.files
+    refit(files, unrefitted)
+    names = refits_in(files)
+    before = {name: (files / WEIGHTS / name).stat().st_mtime_ns for name in names}
+    (files / WEIGHTS / "refit-99.safetensors").write_bytes(b"of a model that is another now")
+    (files / WEIGHTS / names[0]).unlink()
+    refit(files, unrefitted)
+    assert refits_in(files) == names
+    after = {name: (files / WEIGHTS / name).stat().st_mtime_ns for name in names}
+    assert [name for name in names if after[name] != before[name]] == names[:1]
+
+
+class Interrupting(SerialExecutor):
+    """Interrupted when the second job is waited for."""
+
+    waits = 0
+
+    def wait(self, timeout=None):
+        self.waits += 1
+        if self.waits == 2:
+            raise Interrupted
+        return super().wait(timeout)
+
+
+def test_an_interrupted_one_leaves_what_is_whole_and_the_next_run_goes_on(unrefitted):
+    files = unrefitted.files
+    with pytest.raises(Interrupted):
+        refit(files, unrefitted, executor=Interrupting())
+    done = refits_in(files)
+    wanted = {*members_of(unrefitted).trials, unrefitted.history.best.number}
+    assert 1 <= len(done) < len(wanted)
+    assert unrefitted.model().predict(X[:3]).shape == (3,)  # the others answer with the weights of the search
+    refit(files, unrefitted)
+    assert len(refits_in(files)) == len(wanted)
+
+
+def test_the_same_call_again_changes_nothing_and_a_larger_budget_chooses_again(tmp_path):
+    def searched(**options):
+        return nasbot.search(X, Y, name=tmp_path / "s.sqlite", **OPTIONS | options)
+
+    with searched() as first:
+        model, record = weights_of(first.model().network), (first.files / RECORD).read_text()
+    with searched() as again:
+        assert same(model, weights_of(again.model().network))
+        assert (again.files / RECORD).read_text() == record
+    with searched(budget=5) as longer:
+        settled = json.loads((longer.files / RECORD).read_text())
+        assert settled["completed"] == 5
+        assert {*refitted_trials(longer)} >= {*members_of(longer).trials}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"trials": [0]}',
+        '{"trials": [0], "weights": [1.0], "loss": 1, "completed": 2}',  # the search has gone on since
+        '{"trials": [7], "weights": [1.0], "loss": 1, "completed": 3}',
+        '{"trials": [0, 1], "weights": [1.0], "loss": 1, "completed": 3}',
+        '{"trials": [0, 1], "weights": [0.9, 0.9], "loss": 1, "completed": 3}',
+        '{"trials": [0, 1], "weights": [2.0, -1.0], "loss": 1, "completed": 3}',
+        '{"trials": ["../x"], "weights": [1.0], "loss": 1, "completed": 3}',
+    ],
+)
+def test_a_record_that_cannot_be_meant_is_not_believed(unrefitted, text):
+    expected = members_of(unrefitted)
+    (unrefitted.files / RECORD).write_text(text)
+    assert members_of(unrefitted) == expected
+
+
+def test_a_study_that_was_asked_to_stop_is_not_refitted(tmp_path, monkeypatch):
+    monkeypatch.setattr(Study, "was_stopped", property(lambda self: True))
+    with nasbot.search(X, Y, name=tmp_path / "s.sqlite", **OPTIONS) as study:
+        assert refitted_trials(study) == ()
