@@ -90,3 +90,11 @@ def test_ctrl_c_ends_a_command_with_130(tmp_path: Path):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "nasbot: interrupted\n")
+
+
+@pytest.mark.parametrize(("redirected", "code", "said"), [(">&-", 0, ""), (">/dev/full", 3, "No space left on device")])
+def test_output_that_cannot_be_written_is_no_bug(redirected: str, code: int, said: str):
+    command = f"{sys.executable} -m nasbot pool mlp-reg {redirected}"
+    done = python("-c", f"import subprocess, sys; sys.exit(subprocess.run({command!r}, shell=True).returncode)")
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    assert "bug" not in done.stderr

@@ -102,6 +102,20 @@ def test_own_model_to_begin_with(folder, run: Run):
         assert [layer.units for layer in view.history[0].arch.layers if layer.units] == [24, 16]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import sys\n\ndef build():\n    sys.exit('no model')\n", "build() ends the process (sys.exit(no model))"),
+        ("import sys\nsys.exit(3)\n", "mine.py ends the process when it is run (sys.exit(3))"),
+    ],
+)
+def test_an_own_model_that_exits_says_so(folder, run: Run, text: str, said: str):
+    (folder / "mine.py").write_text(text)
+    result = run("run", "wine", "--budget", "1 trials", *QUICK, "--start-from", "mine.py:build")
+    assert result.code == 2
+    assert said in result.err
+
+
 def test_the_demo(folder, run: Run):
     result = run("demo", "--out", "shown", "--budget", "1 trials", "--workers", "1")
     assert result.code == 0, result.err

@@ -263,3 +263,32 @@ class SharingMemory:
                 file.truncate(4096)
                 maps.append(mmap.mmap(file.fileno(), 4096))
         time.sleep(600)
+
+
+def hiding_memory(arch):
+    """Writes much to a file in memory, and maps nothing of it."""
+    file = os.memfd_create("hidden")
+    for _ in range(400):
+        os.write(file, bytes(10**6))
+    time.sleep(600)
+    return 1.0
+
+
+def a_second(arch):
+    """Takes longer than an executor waits for one to begin, in a test that says so."""
+    time.sleep(1.0)
+    return 1.0
+
+
+def _hang():
+    time.sleep(600)
+
+
+class Hanging:
+    """An objective whose loading in another process does not end."""
+
+    def __call__(self, arch):
+        return 1.0
+
+    def __reduce__(self):
+        return (_hang, ())

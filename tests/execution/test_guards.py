@@ -17,7 +17,7 @@ from nasbot.architecture import initial_pool
 from nasbot.candidate import Candidate
 from nasbot.execution import Job, Limits, LocalExecutor, _supervisor, _tree, local
 from nasbot.execution._frames import HEADER, MAX_FRAME, FrameError, FrameReader, packed
-from tests.execution.objectives import SharingMemory, data_limit
+from tests.execution.objectives import Hanging, SharingMemory, a_second, data_limit, hiding_memory
 
 JOB = Job(0, Candidate(initial_pool("mlp-reg")[0]), 0)
 
@@ -125,3 +125,50 @@ def test_no_limit_without_being_asked():
     (finished,) = executor.wait()
     executor.close()
     assert finished.outcome.value == float(resource.getrlimit(resource.RLIMIT_DATA)[0])
+
+
+def test_memory_in_files_that_are_not_mapped_is_counted():
+    n_bytes = 8_000_000
+    before = _tree.unmapped([os.getpid()])
+    first, second = os.memfd_create("nasbot-test"), os.memfd_create("nasbot-test")
+    os.write(first, b"x" * n_bytes)
+    os.write(second, b"x" * n_bytes)
+    copy = os.dup(first)  # the same file twice
+    assert 2 * n_bytes <= _tree.unmapped([os.getpid()]) - before < 2.1 * n_bytes
+    with mmap.mmap(second, n_bytes):  # counted with the pages of the process
+        assert n_bytes <= _tree.unmapped([os.getpid()]) - before < 1.1 * n_bytes
+    for descriptor in (first, second, copy):
+        os.close(descriptor)
+
+
+def test_a_trial_that_hides_its_memory_in_a_file_is_ended():
+    executor = LocalExecutor(1, limits=Limits(memory=200_000_000, seconds=120.0))
+    executor.start(hiding_memory)
+    executor.submit(JOB)
+    (finished,) = executor.wait()
+    executor.close()
+    assert finished.outcome.cause == "oom"
+
+
+def test_an_import_that_hangs_has_a_deadline_without_any_limit(monkeypatch):
+    monkeypatch.setattr("nasbot.execution.local.SECONDS_TO_START", 2.0)
+    executor = LocalExecutor(1)
+    executor.start(Hanging())
+    executor.submit(JOB)
+    (finished,) = executor.wait()
+    executor.close()
+    assert finished.outcome.cause == "environment"
+    assert "importing the objective's module" in finished.outcome.message
+
+
+def test_a_trial_that_has_begun_may_take_longer_than_that(monkeypatch):
+    executor = LocalExecutor(1)
+    executor.start(a_second)
+    executor.submit(JOB)
+    while executor._running[JOB.number].supervisor is None:
+        assert not executor.wait(0.1)
+    monkeypatch.setattr("nasbot.execution.local.SECONDS_TO_START", 0.0)
+    assert executor._running[JOB.number].deadline == float("inf")
+    (finished,) = executor.wait()
+    executor.close()
+    assert finished.outcome.value == 1.0

@@ -341,3 +341,24 @@ def test_the_network_is_left_in_the_mode_it_was_in(tmp_path):
     network = small().train()
     export(network, tmp_path / "net.py")
     assert network.training
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_either_all_files_are_replaced_or_none(is_there, tmp_path, monkeypatch):
+    """The second of two files cannot be put in its place: the first one goes back to what it was."""
+    names = ["net.py", "net.weights.safetensors"]
+    if is_there:
+        export(small(), tmp_path / "net.py")
+    before = {name: (tmp_path / name).read_bytes() for name in names if is_there}
+    moves = Path.replace
+
+    def failing(self, target):
+        if Path(target) == tmp_path / names[1] and self.parent.name.startswith(".nasbot-export-"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return moves(self, target)
+
+    monkeypatch.setattr(Path, "replace", failing)
+    other = build(SMALL, input_shape=(7,), n_outputs=2, seed=9)
+    with pytest.raises(FileError, match="Input/output error"):
+        export(other, tmp_path / "net.py", overwrite=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

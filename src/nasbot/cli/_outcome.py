@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -9,12 +10,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
 
-from nasbot.errors import NasbotError
+from nasbot.errors import FileError, NasbotError
 
 USAGE = 2
 BUG = 70  # EX_SOFTWARE of sysexits.h
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 BROKEN_PIPE = 141  # 128 + SIGPIPE
+UNWRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}  # what a full disk or closed file says
 DEBUG_VARIABLE = "NASBOT_DEBUG"
 
 
@@ -23,7 +25,8 @@ def exit_code_of(command: Callable[[], int]) -> int:
     try:
         _never_fail_to_encode(sys.stdout)
         code = command()
-        sys.stdout.flush()  # here, where a reader that went away is still noticed
+        if sys.stdout is not None:  # closed before we began: whoever did so wants no output
+            sys.stdout.flush()  # here, where a reader that went away is still noticed
         return code
     except NasbotError as error:
         complain(f"error: {error}")
@@ -37,6 +40,12 @@ def exit_code_of(command: Callable[[], int]) -> int:
     except BrokenPipeError:
         _discard_output()
         return BROKEN_PIPE
+    except OSError as error:
+        if error.errno not in UNWRITTEN:
+            return _other(error)
+        complain(f"error: the output cannot be written: {error.strerror}")
+        _discard_output()
+        return FileError.exit_code
     except Exception as error:  # noqa: BLE001  # the boundary: whatever is left is a bug, and is reported as one
         return _other(error)
 
@@ -74,16 +83,16 @@ def _usage_line(error: Exception, message: str) -> str:
     return f"{message.rstrip('.')}; see {path} --help"
 
 
-def _never_fail_to_encode(stream: TextIO) -> None:
+def _never_fail_to_encode(stream: TextIO | None) -> None:
     """Where the terminal's encoding lacks a character it is escaped, rather than fail half-way through a table."""
     reconfigure = getattr(stream, "reconfigure", None)
-    if reconfigure is not None and stream.errors == "strict":
+    if stream is not None and reconfigure is not None and stream.errors == "strict":
         reconfigure(errors="backslashreplace")
 
 
 def _discard_output() -> None:
     """Point standard output at nothing, so that Python's last flush at exit does not complain."""
-    with suppress(OSError):
+    with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)

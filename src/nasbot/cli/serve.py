@@ -38,6 +38,9 @@ def serve(
     allow_host: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="A name by which the server may be asked for.")
     ] = None,
+    follow_links: Annotated[
+        bool, typer.Option("--follow-links", help="Show studies of the folder that are symbolic links, too.")
+    ] = False,
 ) -> None:
     """Show a study, or all studies of a folder, as a live page in the browser.
 
@@ -60,7 +63,8 @@ def serve(
     def ready(address: Address) -> None:
         print(f"showing {one_line(str(where))} at {address.url} (Ctrl-C ends it)", flush=True)
 
-    run(where, host=host, port=port, token=secret, allowed=allow_host or (), ready=ready)
+    hosts = allow_host or ()
+    run(where, host=host, port=port, token=secret, allowed=hosts, follow_links=follow_links, ready=ready)
 
 
 def _place(study: str | None) -> Path:

@@ -25,7 +25,15 @@ from typing import NoReturn
 
 from nasbot._typing import Json
 from nasbot.execution._frames import packed
-from nasbot.execution._tree import descendants, kernel_kills, mapped_files, proportional, resident, shared_files
+from nasbot.execution._tree import (
+    descendants,
+    kernel_kills,
+    mapped_files,
+    proportional,
+    resident,
+    shared_files,
+    unmapped,
+)
 from nasbot.execution.base import Limits
 
 PR_SET_PDEATHSIG = 1
@@ -165,11 +173,12 @@ class _Watch:
     def _holds_too_much(self, memory: int) -> bool:
         """The exact count takes milliseconds; it is made only where the rough one, which is never too low, says so."""
         tree = descendants(os.getpid())
-        held = resident(tree)
+        files = unmapped(tree)
+        held = resident(tree) + files
         if not self._allowance:  # the first look: at most what a fresh process has, which is what we have ourselves
             self._allowance = memory + resident([os.getpid()])
         if held > self._allowance:
-            held = proportional(tree)
+            held = proportional(tree) + files
         self._peak = max(self._peak, held)
         return held > self._allowance
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 SHARED_MEMORY = "/dev/shm/"
+MEMORY_FILE = "/memfd:"
 PAGE = resource.getpagesize()
 GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 
@@ -52,6 +53,30 @@ def resident(pids: Iterable[int]) -> int:
         with suppress(*GONE):
             total += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
     return total
+
+
+def unmapped(pids: Iterable[int]) -> int:
+    """Bytes of files in memory (memfd, deleted ones of /dev/shm) that these processes hold open and do not map."""
+    pids = list(pids)
+    held: dict[tuple[int, int], int] = {}
+    for pid in pids:
+        with suppress(*GONE):
+            for entry in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208
+                with suppress(OSError):
+                    name = f"/proc/{pid}/fd/{entry}"
+                    if os.readlink(name).startswith((MEMORY_FILE, SHARED_MEMORY)):  # noqa: PTH115
+                        found = os.stat(name)  # noqa: PTH116
+                        held[(found.st_dev, found.st_ino)] = found.st_blocks * 512
+    if not held:
+        return 0
+    mapped = {inode for pid in pids for inode in _mapped_inodes(pid)}
+    return sum(size for (_, inode), size in held.items() if inode not in mapped)
+
+
+def _mapped_inodes(pid: int) -> set[int]:
+    with suppress(*GONE):
+        return {int(line.split()[4]) for line in Path(f"/proc/{pid}/maps").read_text().splitlines()}
+    return set()
 
 
 def proportional(pids: Iterable[int]) -> int:

@@ -31,7 +31,7 @@ from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point, Scored
 
 SECONDS_TO_LEAVE = 2.0  # between a process's outcome and its end by force: for its exit functions
 SECONDS_TO_KILL = 5.0  # for a supervisor to end what it watches, which takes milliseconds; then it is killed itself
-SECONDS_TO_START = 300.0  # beyond its limit, for an evaluation that never begins: importing the objective may hang
+SECONDS_TO_START = 300.0  # for an evaluation to begin, whatever its limit: importing the objective may hang
 TAIL_BYTES = 4000
 READ_BYTES = 1 << 16
 # Signals that somebody sends; all others are raised by what the process itself does.
@@ -181,10 +181,8 @@ class LocalExecutor:
             (results, results_out), (output, output_out) = pipes
             server.begin(self._name, self.limits, (control_out.fileno(), results_out, output_out, job_file))
             ours.pop_all()  # from here on they are the worker's
-        worker = _Worker(job, control, results, output)
-        if self.limits.seconds is not None:
-            worker.deadline = self.now() + self.limits.seconds + SECONDS_TO_START
-        return worker
+        # Its own limit is the supervisor's to keep; this one is for an evaluation that never begins.
+        return _Worker(job, control, results, output, deadline=self.now() + SECONDS_TO_START)
 
     def _collect(self) -> None:
         for worker in list(self._running.values()):
@@ -217,6 +215,11 @@ class LocalExecutor:
             worker.release()
             del self._running[worker.job.number]
             self._events.append(Finished(worker.job.number, outcome, at))
+        elif worker.has_begun and not worker.is_stopped and worker.outcome is None:
+            # The supervisor counts the seconds itself; it is waited for a while longer, where there is a limit at all.
+            worker.has_begun = False
+            limit = self.limits.seconds
+            worker.deadline = float("inf") if limit is None else self.now() + limit + SECONDS_TO_START
         elif self.now() >= worker.deadline:
             self._lose_patience(worker)
 
@@ -225,6 +228,7 @@ class LocalExecutor:
         if worker.is_stopped:
             worker.kill()
         elif worker.supervisor is None and worker.outcome is None and self._server is not None:
+            worker.never_began = True
             self._server.end()
         worker.stop(self.now() + SECONDS_TO_KILL)
 
@@ -285,6 +289,8 @@ class _Worker:
     supervisor: int | None = None  # process number; None until it has begun
     verdict: dict[str, Json] | None = None
     has_ended: bool = False
+    has_begun: bool = False  # just now
+    never_began: bool = False  # in all the time that there was
     is_stopped: bool = False
     frames: FrameReader = field(default_factory=FrameReader)
     notes: FrameReader = field(default_factory=FrameReader)
@@ -304,7 +310,7 @@ class _Worker:
             self.spent.add(self.control.fileno())
         for note in self.notes.feed(content):
             if "supervisor" in note:
-                self.supervisor = int(note["supervisor"])
+                self.supervisor, self.has_begun = int(note["supervisor"]), True
             else:
                 self.verdict = note
         self.has_ended = self.control.fileno() in self.spent
@@ -346,6 +352,9 @@ class _Worker:
     def _death(self, limits: Limits) -> Failed:
         """The outcome of a process that ended, or was ended, without one."""
         if self.verdict is None:
+            if self.never_began:
+                message = f"not begun within {SECONDS_TO_START:g} s: does importing the objective's module end?"
+                return Failed(FailureCause.ENVIRONMENT, message)
             if self.supervisor is None:
                 return Failed(FailureCause.ENVIRONMENT, "its process could not be started")
             return Failed(FailureCause.KILLED, "its processes were ended from outside")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -127,8 +128,7 @@ def _placed(
         for path, content in writers.items():
             (folder / path.name).write_bytes(content())
         check(folder / target.name)
-        for path in writers:
-            (folder / path.name).replace(path)
+        _exchange(folder, list(writers))
     except OSError as error:
         if isinstance(error, FileError):
             raise
@@ -137,6 +137,27 @@ def _placed(
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
     return (target, *(path for path in writers if path != target))
+
+
+def _exchange(folder: Path, paths: Sequence[Path]) -> None:
+    """Put all files of the folder in their places, or none: what was there comes back where one cannot be."""
+    kept = folder / "before"
+    kept.mkdir()
+    placed: list[Path] = []
+    try:
+        for path in paths:
+            placed.append(path)
+            if path.exists() or path.is_symlink():
+                path.replace(kept / path.name)
+            (folder / path.name).replace(path)
+    except BaseException:
+        for path in placed:
+            with suppress(OSError):
+                if (kept / path.name).exists() or (kept / path.name).is_symlink():
+                    (kept / path.name).replace(path)
+                elif not (folder / path.name).exists():  # it was placed, where nothing was
+                    path.unlink()
+        raise
 
 
 # -- the same outputs --------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ MAX_TARGET = 2000  # bytes of path and query
 MAX_HEADERS = 60
 MAX_HEADER_BYTES = 16_384
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
-COOKIE = "nasbot-token"
+COOKIE = "nasbot-token"  # and the port: cookies of one host are shared by all its ports
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -110,7 +110,7 @@ class Guard:
         refused = _refusal(scope, headers) or self._refused_host(headers) or _refused_origin(headers)
         if refused is not None:
             await _answer(send, *refused)
-        elif self.rules.token is not None and not self._has_token(headers):
+        elif self.rules.token is not None and not self._has_token(headers, cookie_name(scope)):
             await self._ask_for_token(scope, send)
         else:
             await self.app(scope, receive, _guarded(send))
@@ -128,13 +128,13 @@ class Guard:
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), (self.rules.token or "").encode())
 
-    def _has_token(self, headers: list[tuple[str, str]]) -> bool:
+    def _has_token(self, headers: list[tuple[str, str]], cookie: str) -> bool:
         given = []
         for name, value in headers:
             if name == "authorization" and value.startswith("Bearer "):
                 given.append(value.removeprefix("Bearer ").strip())
             elif name == "cookie":
-                given += _cookies(value)
+                given += _cookies(value, cookie)
         return any(self._is_token(each) for each in given)
 
     async def _ask_for_token(self, scope: Scope, send: Send) -> None:
@@ -147,7 +147,7 @@ class Guard:
             return
         rest = urlencode([(name, value) for name, value in asked if name != "token"])
         where = scope["raw_path"].decode("latin-1") + (f"?{rest}" if rest else "")
-        cookie = f"{COOKIE}={self.rules.token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=604800"
+        cookie = f"{cookie_name(scope)}={self.rules.token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=604800"
         # "//host" would lead elsewhere.
         to = "/" + where.lstrip("/\\")
         await _answer(send, HTTPStatus.SEE_OTHER, "", [(b"location", to.encode()), (b"set-cookie", cookie.encode())])
@@ -202,9 +202,15 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _cookies(header: str) -> list[str]:
+def cookie_name(scope: Scope) -> str:
+    """The name of this server's cookie; another server on the same machine has another."""
+    server = scope.get("server")
+    return f"{COOKIE}-{server[1]}" if server else COOKIE
+
+
+def _cookies(header: str, name: str) -> list[str]:
     try:
-        found = SimpleCookie(header).get(COOKIE)
+        found = SimpleCookie(header).get(name)
     except CookieError:
         return []
     return [] if found is None else [found.value]

@@ -28,6 +28,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from nasbot.drawing.draw import to_svg
 from nasbot.errors import FileError, OptionError
@@ -51,6 +52,7 @@ MAX_COMPARED = 30
 FIGURES = ("map", "surrogate")
 PORT = 8765
 PORTS_TRIED = 20
+SEND_BUFFER = 2**16  # bytes
 NICENESS = 5
 
 
@@ -72,8 +74,9 @@ class Address:
 class LivePage:
     """The studies served, and the answers about them."""
 
-    def __init__(self, where: Path) -> None:
+    def __init__(self, where: Path, *, follow_links: bool = False) -> None:
         self._where = where
+        self._follow_links = follow_links  # of files in a folder; what is named itself may be a link
         self._studies: dict[str, WatchedStudy] = {}
         self._reader = ThreadPoolExecutor(
             1, "nasbot-reader"
@@ -177,16 +180,16 @@ class LivePage:
             return _refused("too many pages listen; this one asks instead")
 
         async def ticks() -> AsyncIterator[str]:
-            self._listeners += 1
-            try:
-                while not self.closing.is_set():
-                    yield f"event: tick\ndata: {await self._tick(study)}\n\n"
-                    with suppress(TimeoutError):
-                        await asyncio.wait_for(self.closing.wait(), TICK_SECONDS)
-            finally:
-                self._listeners -= 1
+            while not self.closing.is_set():
+                yield f"event: tick\ndata: {await self._tick(study)}\n\n"
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.closing.wait(), TICK_SECONDS)
 
-        return StreamingResponse(ticks(), media_type="text/event-stream")
+        self._listeners += 1  # here, and not when the first event is sent: many may ask at the same time
+        return _Stream(ticks(), self._left)
+
+    def _left(self) -> None:
+        self._listeners -= 1
 
     async def _tick(self, study: WatchedStudy) -> str:
         seen = await self._seen(study)
@@ -263,7 +266,8 @@ class LivePage:
         """The studies there are, by name; those known keep what was read of them."""
         files = [self._where]
         if self._where.is_dir():
-            files = sorted(file for file in self._where.iterdir() if file.suffix == SUFFIX)[:MAX_STUDIES]
+            found_here = (file for file in self._where.iterdir() if file.suffix == SUFFIX)
+            files = sorted(file for file in found_here if self._follow_links or not file.is_symlink())[:MAX_STUDIES]
         found = {name_of(file): file for file in files}
         self._studies = {name: self._studies.get(name) or WatchedStudy(file, name) for name, file in found.items()}
 
@@ -321,9 +325,12 @@ def serve(
     port: int | None = None,
     token: str | None = None,
     allowed: Sequence[str] = (),
+    follow_links: bool = False,
     ready: Callable[[Address], None] = lambda address: None,
 ) -> None:
     """Serve until interrupted. ``port`` None takes the first free one from 8765 on, 0 any.
+
+    ``follow_links`` shows studies of a folder that are symbolic links, which may lead out of it.
 
     Raises OptionError for a bind beyond this machine without a token, FileError where the port cannot be had.
     """
@@ -333,7 +340,7 @@ def serve(
     address = Address(host, listening.getsockname()[1], token)
     with suppress(OSError):
         os.nice(NICENESS)  # the search goes first
-    page = LivePage(Path(where))
+    page = LivePage(Path(where), follow_links=follow_links)
     config = uvicorn.Config(
         make_app(page, Rules.of(host, token=token, allowed=allowed)),
         http=PatientProtocol,
@@ -381,6 +388,8 @@ def _bound(host: str, port: int | None) -> socket.socket:
         listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # Little is buffered for whoever does not read: that is noticed, and PatientProtocol ends it.
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
             listening.bind((host.strip("[]"), each))
             listening.set_inheritable(False)
         except (OSError, OverflowError) as error:
@@ -404,6 +413,20 @@ _INDEX = """<!doctype html>
 
 def _json(text: str, headers: dict[str, str] | None = None) -> Response:
     return Response(text, media_type="application/json", headers=headers)
+
+
+class _Stream(StreamingResponse):
+    """Events, and a word when nobody listens to them any more, whether or not the first one was sent."""
+
+    def __init__(self, events: AsyncIterator[str], left: Callable[[], None]) -> None:
+        super().__init__(events, media_type="text/event-stream")
+        self._left = left
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._left()
 
 
 def _nothing(words: str) -> Response:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shlex
 import socket
 import sys
@@ -15,6 +16,7 @@ from nasbot._typing import Json
 from nasbot.storage.records import Run
 from nasbot.study.budget import Budget
 
+PLAIN_OPTION = re.compile("-[BEIOPbdisuvx]+")  # of Python itself, none of which names code
 PACKAGES = ("nasbot", "numpy", "scipy", "numba", "torch")  # whose versions are noted
 
 
@@ -46,10 +48,33 @@ def command_line() -> str | None:
     return shlex.join(["python", *original[1:]])
 
 
+def is_ours(command: str) -> bool:
+    """Whether it is a command as ``command_line`` writes one, and nothing that a shell makes more of.
+
+    For those that come in a study's file, which somebody else may have written: people paste them.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    if not command.isprintable() or shlex.join(words) != command:
+        return False
+    if words[:3] == ["python", "-m", "nasbot"]:
+        words = ["nasbot", *words[3:]]
+    if words[:1] == ["nasbot"]:
+        return words[1:2] in (["run"], ["demo"])
+    script = next((word for word in words[1:] if not PLAIN_OPTION.fullmatch(word)), "")
+    return words[:1] == ["python"] and script.endswith(".py") and not script.startswith("-")
+
+
 def numerics() -> dict[str, Json]:
     """What the last bits of a proposal depend on beside the versions: BLAS kernels and processor features."""
-    from numpy._core._multiarray_umath import __cpu_features__  # type: ignore[import-not-found]  # no public name
     from threadpoolctl import threadpool_info
+
+    try:
+        from numpy._core._multiarray_umath import __cpu_features__  # type: ignore[import-not-found]  # no public name
+    except ImportError:  # of another numpy
+        __cpu_features__ = {}
 
     libraries = {
         f"{lib.get('internal_api')} {lib.get('version')} {lib.get('architecture')}" for lib in threadpool_info()

@@ -17,6 +17,7 @@ from nasbot.errors import OptionError
 from nasbot.storage.base import Storage
 from nasbot.storage.records import Presence, Run, RunState
 from nasbot.study.budget import Budget
+from nasbot.study.runs import is_ours
 
 
 class StudyState(StrEnum):
@@ -61,8 +62,12 @@ class StudyStatus:
 
     @property
     def command(self) -> str | None:
-        """The command line that goes on with the study; None where its last driver was no command."""
-        return None if self.run is None else self.run.command
+        """The command line that goes on with the study; None where its last driver was no command.
+
+        None also where what the file says is not as nasbot writes it.
+        """
+        command = None if self.run is None else self.run.command
+        return command if command is not None and is_ours(command) else None
 
     @property
     def driver(self) -> str | None:

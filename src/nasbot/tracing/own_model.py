@@ -35,6 +35,8 @@ def built(where: str) -> nn.Module:
     sys.modules[spec.name] = module  # dataclasses and others look their own module up
     try:
         spec.loader.exec_module(module)
+    except SystemExit as error:
+        raise OptionError(f"start-from: {file} ends the process when it is run ({_exit(error)}); {EXPECTED}") from None
     except Exception as error:  # noqa: BLE001  somebody's own code
         raise OptionError(f"start-from: {file} cannot be run: {type(error).__name__}: {str(error)[:160]}") from None
     build = getattr(module, name, None)
@@ -42,11 +44,17 @@ def built(where: str) -> nn.Module:
         raise OptionError(f"start-from: {file} has no function {name!r}")
     try:
         model = build()
+    except SystemExit as error:
+        raise OptionError(f"start-from: {name}() ends the process ({_exit(error)}); {EXPECTED}") from None
     except Exception as error:  # noqa: BLE001  somebody's own code
         raise OptionError(f"start-from: {name}() raised {type(error).__name__}: {str(error)[:160]}") from None
     if not isinstance(model, nn.Module):
         raise OptionError(f"start-from: {name}() returned {type(model).__name__}; expected a torch.nn.Module")
     return model
+
+
+def _exit(error: SystemExit) -> str:
+    return f"sys.exit({str(error.code)[:60]})"
 
 
 def traced_model(model: nn.Module, data: Dataset) -> Architecture:
