@@ -30,7 +30,7 @@ class NasbotError(Exception):
 
 
 class OptionError(NasbotError, ValueError):
-    """An argument or option has a value that cannot be meant."""
+    """Invalid argument or option."""
 
     exit_code = 2
 

@@ -143,7 +143,7 @@ def test_a_damaged_study_is_one_line(studies, run):
 
 def test_a_running_study_is_paused_watched_and_stopped(studies, run, monkeypatch):
     """The driver is a thread here; commands see it through its file only."""
-    monkeypatch.setattr(loop_module, "HEED_SECONDS", 0.01)
+    monkeypatch.setattr(loop_module, "REQUEST_SECONDS", 0.01)
     began = threading.Event()
 
     def drive():

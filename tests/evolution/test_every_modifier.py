@@ -17,7 +17,7 @@ from nasbot.architecture.space import SearchSpace
 from nasbot.errors import InvalidArchitectureError
 from nasbot.evolution import (
     CNN_MODIFIERS,
-    LEAP_MODIFIERS,
+    DOUBLING_MODIFIERS,
     MODIFIERS,
     STRUCTURE_MODIFIERS,
     UNIT_MODIFIERS,
@@ -56,7 +56,7 @@ def networks(kind, n, seed=0):
 @pytest.mark.parametrize(("kind", "n_applications"), [*((kind, 2000) for kind in KINDS), (OWN, 500)], ids=str)
 def test_applications_of_every_modifier(kind, n_applications):
     space, pool = SearchSpace(kind), networks(kind, 100)
-    for seed, name in enumerate((*MODIFIERS, *LEAP_MODIFIERS)):
+    for seed, name in enumerate((*MODIFIERS, *DOUBLING_MODIFIERS)):
         rng = np.random.default_rng(seed)
         operator = MutationOperator(space, [name], max_tries=1)
         n_valid = 0
@@ -75,14 +75,14 @@ def test_applications_of_every_modifier(kind, n_applications):
             assert mutation.arch != parent
         assert n_valid + sum(operator.rejections.values()) == n_applications
         # Half of a run's units must not be below the least in any of its layers, nor twice as many above the most.
-        assert n_valid > (0.3 if name in LEAP_MODIFIERS else 0.5) * n_applications, (name, operator.rejections)
+        assert n_valid > (0.3 if name in DOUBLING_MODIFIERS else 0.5) * n_applications, (name, operator.rejections)
 
 
 def test_registry():
     assert tuple(MODIFIERS) == UNIT_MODIFIERS + STRUCTURE_MODIFIERS
     assert len(MODIFIERS) == 9
     assert all(modifier.name == name for name, modifier in MODIFIERS.items())
-    assert sorted(name.removeprefix("release_") for name in CNN_MODIFIERS) == sorted((*MODIFIERS, *LEAP_MODIFIERS))
+    assert sorted(name.removeprefix("release_") for name in CNN_MODIFIERS) == sorted((*MODIFIERS, *DOUBLING_MODIFIERS))
 
 
 @given(architectures(max_layers=14), st.sampled_from(sorted(MODIFIERS)), generators())

@@ -5,12 +5,12 @@ import pytest
 from scipy.stats import chisquare
 
 from nasbot.architecture import Layer, chain
-from nasbot.evolution import LEAP_MODIFIERS, UNIT_MODIFIERS, Rejected
+from nasbot.evolution import DOUBLING_MODIFIERS, UNIT_MODIFIERS, Rejected
 from nasbot.evolution.modifiers import modifiers_of
-from nasbot.evolution.units import decreased, increased, leap_lengths, run_length
+from nasbot.evolution.units import decreased, doubling_lengths, increased, run_length
 from tests.evolution.vocabularies import cell
 
-ALL = (*UNIT_MODIFIERS, *LEAP_MODIFIERS)
+ALL = (*UNIT_MODIFIERS, *DOUBLING_MODIFIERS)
 MODIFIERS = {modifier.name: modifier for modifier in modifiers_of(ALL)}
 
 
@@ -71,7 +71,7 @@ def test_en_masse_changes_neighbours_in_topological_order():
     [(0, []), (1, [1]), (2, [1, 2]), (3, [1, 2, 3]), (5, [1, 2, 3, 5]), (20, [1, 3, 5, 10, 20]), (8, [1, 2, 4, 8])],
 )
 def test_how_many_layers_leap_together(n_layers, lengths):
-    assert leap_lengths(n_layers) == lengths
+    assert doubling_lengths(n_layers) == lengths
 
 
 def test_leaps_halve_or_double_runs_of_neighbours_of_each_length():

@@ -134,7 +134,7 @@ def test_printed_it_is_one_document(watched, report_file, tmp_path):
     watched.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     watched.wait("document.querySelectorAll('#trials tbody tr').length === 40")
     headings = watched.page.locator("main h2").all_inner_texts()
-    assert {"How it goes", "Trials", "Map of networks", "Lineage", "Do it again"} <= set(headings)
+    assert {"Progress", "Trials", "Map of networks", "Lineage", "Do it again"} <= set(headings)
 
 
 @pytest.mark.parametrize("name", EXTREMES)

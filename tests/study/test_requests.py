@@ -90,7 +90,7 @@ def test_a_stop_that_came_too_late_is_void(path):
 
 
 def test_pause_waits_until_resume_and_its_time_does_not_count(path, monkeypatch):
-    monkeypatch.setattr(loop_module, "HEED_SECONDS", 0.01)
+    monkeypatch.setattr(loop_module, "REQUEST_SECONDS", 0.01)
     seen = []
 
     def later():
@@ -117,7 +117,7 @@ def test_pause_waits_until_resume_and_its_time_does_not_count(path, monkeypatch)
 
 
 def test_a_paused_run_can_be_stopped(path, monkeypatch):
-    monkeypatch.setattr(loop_module, "HEED_SECONDS", 0.01)
+    monkeypatch.setattr(loop_module, "REQUEST_SECONDS", 0.01)
     with Study.open(path, Sensitive()) as study:
         watch = At({(1, "running"): lambda: (post_request(path, "pause"), post_request(path, "stop"))})
         study.optimise(score, 8, on_change=watch)
@@ -136,7 +136,7 @@ def wait_for_ever(arch):
 
 
 def test_a_running_trial_is_cancelled_in_its_process(path, monkeypatch):
-    monkeypatch.setattr(loop_module, "HEED_SECONDS", 0.05)
+    monkeypatch.setattr(loop_module, "REQUEST_SECONDS", 0.05)
     executor = LocalExecutor(1)
     with Study.open(path, Sensitive(n_pool=2)) as study:
         watch = At({(n, "running"): (lambda n=n: ask_study(path, "cancel", n)) for n in range(2)})

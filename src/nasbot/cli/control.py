@@ -25,7 +25,7 @@ def resume(study: Study, as_json: Json = False) -> None:
 
 def stop(
     study: Study,
-    now: Annotated[bool, typer.Option("--now", help="Do not wait: trials that run go back to waiting.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Interrupt running trials; they go back to the queue.")] = False,
     as_json: Json = False,
 ) -> None:
     """Let a running study end when the trials that run have finished; it can be resumed."""

@@ -14,9 +14,11 @@ BUDGET = "2m"
 
 
 def demo(
-    out: Annotated[str, typer.Option(metavar="DIR", help="Where the study and its pictures go.")] = "demo-output",
-    budget: Annotated[str, typer.Option(metavar="TIME", help="How long, or how many trials.")] = BUDGET,
-    workers: Annotated[int | None, typer.Option(help="Networks trained at a time.")] = None,
+    out: Annotated[
+        str, typer.Option(metavar="DIR", help="Output folder for the study and its pictures.")
+    ] = "demo-output",
+    budget: Annotated[str, typer.Option(metavar="TIME", help="Total budget: 1m, 10m, or 50 trials.")] = BUDGET,
+    workers: Annotated[int | None, typer.Option(help="Networks trained in parallel.")] = None,
 ) -> None:
     """Search for a network that reads handwritten digits.
 

@@ -18,7 +18,7 @@ def distance(
     b: Annotated[str, typer.Argument(metavar="B.json", help="The second network.", show_default=False)],
     weights: Annotated[
         str | None,
-        typer.Option(metavar="NU,NU,...", help="Structural weights; if not given the preset's.", show_default=False),
+        typer.Option(metavar="NU,NU,...", help="Structural weights; default: the preset's.", show_default=False),
     ] = None,
     preset: Preset = "paper",
     explain: Annotated[

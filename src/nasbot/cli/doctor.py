@@ -59,7 +59,7 @@ class Finding(NamedTuple):
 
 def doctor(
     folder: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Where studies will be kept; the studies' folder if not given.")
+        str | None, typer.Option(metavar="DIR", help="Folder for studies; default: the studies folder.")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -11,7 +11,7 @@ from nasbot.cli._outcome import one_line
 
 def draw(
     network: Annotated[str, typer.Argument(metavar="NET.json", help="The network.", show_default=False)],
-    picture: Annotated[str, typer.Argument(metavar="OUT.svg", help="Where to, .svg or .png.", show_default=False)],
+    picture: Annotated[str, typer.Argument(metavar="OUT.svg", help="Output file, .svg or .png.", show_default=False)],
     matching: Annotated[
         str | None,
         typer.Option(

@@ -19,10 +19,12 @@ def export(
     to: Annotated[str, typer.Option(metavar="FORM", help=f"{FORMS}.", show_default=False)],
     out: Annotated[
         str | None,
-        typer.Option(metavar="PATH", help="Where to; by default the study's name, here.", show_default=False),
+        typer.Option(
+            metavar="PATH", help="Output file; default: the study's name, in this folder.", show_default=False
+        ),
     ] = None,
-    single: Annotated[bool, typer.Option("--single", help="The best network alone, instead of an ensemble.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")] = False,
+    single: Annotated[bool, typer.Option("--single", help="Export the best network only, not the ensemble.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Overwrite existing files.")] = False,
     as_json: Json = False,
 ) -> None:
     """Write the recommended model of a study for use elsewhere: its best networks averaged, as one file.

@@ -15,9 +15,7 @@ from nasbot.cli._output import print_json, print_table
 def inspect(
     data: Annotated[str, typer.Argument(metavar="DATA", help="A table: CSV, Excel, JSON lines, Parquet or Feather.")],
     target: Annotated[str | None, typer.Option(metavar="COL", help="The column to predict.")] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="COL", help="Leave this column out; may be repeated.")
-    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="COL", help="Column to drop; may be repeated.")] = None,
     as_json: Json = False,
 ) -> None:
     """Show what each column is taken for, what becomes of it, and what is dropped."""

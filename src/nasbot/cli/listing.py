@@ -15,7 +15,7 @@ from nasbot.errors import NasbotError
 
 def list_studies(
     folder: Annotated[
-        str | None, typer.Argument(metavar="FOLDER", help="Where to look; the studies' folder if not given.")
+        str | None, typer.Argument(metavar="FOLDER", help="Folder to list; default: the studies folder.")
     ] = None,
     as_json: Json = False,
 ) -> None:

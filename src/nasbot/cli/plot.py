@@ -23,7 +23,7 @@ def plot(
     name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {NAMES}.", show_default=False)],
     out: Annotated[
         str | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Where to, .svg or .png; STUDY-NAME.svg if not given."),
+        typer.Option("--out", "-o", metavar="FILE", help="Output file, .svg or .png; default: STUDY-NAME.svg."),
     ] = None,
     by: Annotated[str, typer.Option(help="history, compare: trials or seconds.")] = "trials",
     cost: Annotated[str, typer.Option(help="costs: parameters, mass or seconds.")] = "parameters",
@@ -39,7 +39,7 @@ def plot(
             metavar="STUDY", help="compare: another study; may be repeated. Seeds of one search are averaged."
         ),
     ] = None,
-    best: Annotated[int, typer.Option(help="layers: how many networks count as the best.")] = 10,
+    best: Annotated[int, typer.Option(help="layers: number of best networks to count.")] = 10,
 ) -> None:
     """Draw a picture of a study: how it goes, what it found, whether its surrogate can be trusted."""
     from nasbot.plots.plot import PLOTS, PlotOptions, file_name

@@ -27,7 +27,9 @@ def pool(
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Write each network to this folder as JSON.", show_default=False)
     ] = None,
-    with_pictures: Annotated[bool, typer.Option("--draw", help="With --out: also an SVG of each.")] = False,
+    with_pictures: Annotated[
+        bool, typer.Option("--draw", help="With --out: also write an SVG drawing of each.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """List the initial pool of one kind of network.

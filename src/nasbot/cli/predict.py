@@ -29,15 +29,17 @@ def predict(
     file: Annotated[str, typer.Argument(metavar="FILE", help="New rows: CSV, Parquet or NPZ.", show_default=False)],
     out: Annotated[
         str | None,
-        typer.Option("--out", "-o", metavar="OUT.csv", help="Where to; standard output otherwise.", show_default=False),
+        typer.Option(
+            "--out", "-o", metavar="OUT.csv", help="Output file; default: standard output.", show_default=False
+        ),
     ] = None,
     single: Annotated[
-        bool, typer.Option("--single", help="By the best network alone, instead of an ensemble.")
+        bool, typer.Option("--single", help="Predict with the best network only, not the ensemble.")
     ] = False,
     fill_missing: Annotated[
-        bool, typer.Option("--fill-missing", help="Take columns that are not there as gaps.")
+        bool, typer.Option("--fill-missing", help="Treat columns that are not in the file as missing values.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT.csv where it is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Overwrite OUT.csv if it exists.")] = False,
 ) -> None:
     """Predict the target of new rows, by the recommended model of a study or by one that was exported.
 

@@ -16,7 +16,7 @@ def repair(
     study: Study,
     out: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Where to; STUDY-repaired.sqlite if not given.", show_default=False),
+        typer.Option(metavar="FILE", help="Output file; default: STUDY-repaired.sqlite.", show_default=False),
     ] = None,
     as_json: Json = False,
 ) -> None:

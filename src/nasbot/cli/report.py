@@ -14,10 +14,10 @@ from nasbot.cli._outcome import one_line
 def report(
     study: Study,
     out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="FILE.html", help="Where to; STUDY-report.html otherwise.")
+        str | None, typer.Option("--out", "-o", metavar="FILE.html", help="Output file; default: STUDY-report.html.")
     ] = None,
     compare: Annotated[
-        list[str] | None, typer.Option(metavar="OTHER", help="Another study to show beside it; may be repeated.")
+        list[str] | None, typer.Option(metavar="OTHER", help="Another study to compare with; may be repeated.")
     ] = None,
 ) -> None:
     """Write a study as one self-contained HTML page, to read, to print or to send.

@@ -28,8 +28,10 @@ Target = Annotated[
     list[str] | None,
     typer.Option(metavar="COL", help="The column to predict (of an NPZ file: the array); may be repeated."),
 ]
-BudgetText = Annotated[str, typer.Option("--budget", metavar="TIME", help="In all: 10m, 1h30m, or 50 trials.")]
-Workers = Annotated[int | None, typer.Option(help="Networks trained at a time; by default one per core, at most 2.")]
+BudgetText = Annotated[
+    str, typer.Option("--budget", metavar="TIME", help="Total budget over all runs: 10m, 1h30m, or 50 trials.")
+]
+Workers = Annotated[int | None, typer.Option(help="Networks trained in parallel; default: one per core, at most 2.")]
 MetricName = Annotated[
     str | None,
     typer.Option(
@@ -55,15 +57,16 @@ def run(
     seed: Seed = 0,
     name: Annotated[str | None, typer.Option(help="Name of the study, or its file; default: from the data.")] = None,
     task: Annotated[str | None, typer.Option(help="regression or classification; inferred by default.")] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="COL", help="Leave this column out; may be repeated.")
-    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="COL", help="Column to drop; may be repeated.")] = None,
     group: Annotated[
         str | None,
-        typer.Option(metavar="COL", help="Rows with one value here stay in one part; not an input."),
+        typer.Option(
+            metavar="COL", help="Group column: rows with one value stay in one part of the split; not an input."
+        ),
     ] = None,
     time: Annotated[
-        str | None, typer.Option(metavar="COL", help="Train on the first rows by this column, test on the last.")
+        str | None,
+        typer.Option(metavar="COL", help="Split by time: train on the first rows by this column, test on the last."),
     ] = None,
     weight: Annotated[
         str | None,
@@ -86,23 +89,25 @@ def run(
         bool, typer.Option("--refit/--no-refit", help="At the end train the model on validation rows too.")
     ] = True,
     seconds_per_trial: Annotated[
-        float | None, typer.Option(metavar="S", help="Longest training of one network; by default from the budget.")
+        float | None, typer.Option(metavar="S", help="Time limit per training; default: from the budget.")
     ] = None,
     start_from: Annotated[
         str | None, typer.Option(metavar="MODEL.py:BUILD", help="Begin with the PyTorch model that BUILD() returns.")
     ] = None,
-    folder: Annotated[str | None, typer.Option(metavar="DIR", help="Where the paper's named sets are.")] = None,
+    folder: Annotated[str | None, typer.Option(metavar="DIR", help="Folder with the paper's named data sets.")] = None,
     fork: Annotated[
-        str | None, typer.Option(metavar="NEW", help="Begin the study NEW with the completed trials of this one.")
+        str | None, typer.Option(metavar="NEW", help="Fork: start the study NEW from the completed trials of this one.")
     ] = None,
     memory_per_trial: Annotated[
-        str | None, typer.Option(metavar="BYTES", help="Most memory for training one network: 500M, 2G.")
+        str | None, typer.Option(metavar="BYTES", help="Memory limit per training: 500M, 2G.")
     ] = None,
     executor: Annotated[str, typer.Option(help="Where networks are trained: local, here or ray.")] = "local",
     address: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Address of the Ray head.")] = None,
-    cpus_per_trial: Annotated[float, typer.Option(metavar="N", help="CPUs of one training on the Ray cluster.")] = 1,
+    cpus_per_trial: Annotated[
+        float, typer.Option(metavar="N", help="CPUs reserved per training on the Ray cluster.")
+    ] = 1,
     max_failures: Annotated[
-        int, typer.Option(metavar="N", help="End the search after so many failures in a row; 0 for never.")
+        int, typer.Option(metavar="N", help="Stop after this many failures in a row; 0: never.")
     ] = 3,
     serve: Annotated[bool, typer.Option("--serve", help="Show the search as a live page while it runs.")] = False,
     as_json: Json = False,

@@ -33,10 +33,10 @@ def serve(
     ] = None,
     token: Annotated[
         str | None,
-        typer.Option(help="What every visitor must know; for a host beyond this machine one is made otherwise."),
+        typer.Option(help="Access token; generated when listening beyond this machine."),
     ] = None,
     allow_host: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A name by which the server may be asked for.")
+        list[str] | None, typer.Option(metavar="NAME", help="Host name to accept in requests, beside the address.")
     ] = None,
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Show studies of the folder that are symbolic links, too.")

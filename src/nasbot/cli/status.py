@@ -22,8 +22,8 @@ LONG_SILENCE = 30.0  # seconds; a healthy driver gives a sign of life every seco
 
 def status(
     study: Study,
-    watch: Annotated[bool, typer.Option("--watch", help="Go on until nobody drives it any more.")] = False,
-    every: Annotated[float, typer.Option(metavar="SECONDS", help="With --watch: how often to look.")] = 2.0,
+    watch: Annotated[bool, typer.Option("--watch", help="Keep refreshing until the study no longer runs.")] = False,
+    every: Annotated[float, typer.Option(metavar="SECONDS", help="Refresh interval with --watch, in seconds.")] = 2.0,
     as_json: Json = False,
 ) -> None:
     """Show whether a study is running, paused, stopping, idle or died, and how far it came.

@@ -13,7 +13,7 @@ from nasbot.errors import OptionError
 
 def what_if(
     study: Study,
-    top: Annotated[int, typer.Option(metavar="N", help="How many to show, the most promising first.")] = 20,
+    top: Annotated[int, typer.Option(metavar="N", help="Number of edits to show, highest utility first.")] = 20,
     as_json: Json = False,
 ) -> None:
     """Show the predicted effect of every one-step change of the best network so far."""

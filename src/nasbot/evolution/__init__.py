@@ -7,7 +7,7 @@ from nasbot.evolution.algorithm import Evolution, evaluation_schedule, mutation_
 from nasbot.evolution.modifier import Edit, Modifier, Rejected
 from nasbot.evolution.modifiers import (
     CNN_MODIFIERS,
-    LEAP_MODIFIERS,
+    DOUBLING_MODIFIERS,
     MLP_MODIFIERS,
     MODIFIERS,
     STRUCTURE_MODIFIERS,
@@ -27,7 +27,7 @@ from nasbot.evolution.selection import fitness_spread, selection_probabilities
 
 __all__ = [
     "CNN_MODIFIERS",
-    "LEAP_MODIFIERS",
+    "DOUBLING_MODIFIERS",
     "MLP_MODIFIERS",
     "MODIFIERS",
     "STEP_PROBABILITIES",

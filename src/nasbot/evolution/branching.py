@@ -87,7 +87,7 @@ def _must_be_copied(arch: Architecture, u: int) -> bool:
 # -- skip --------------------------------------------------------------------------------------------------------------
 
 
-def _leap(arch: Architecture, rng: np.random.Generator) -> Edge | Rejected:
+def _far_skip(arch: Architecture, rng: np.random.Generator) -> Edge | Rejected:
     last = len(arch.layers) - 1
     starts = [u for u in range(1, last) if label_of(arch, u).role is Role.PROCESSING and not is_dense(arch, u)]
     if not starts:
@@ -110,4 +110,4 @@ def _leap(arch: Architecture, rng: np.random.Generator) -> Edge | Rejected:
 
 
 release_dup_path: Modifier[Path] = replace(dup_path, name="release_dup_path", draw=_walk)
-release_skip: Modifier[Edge] = replace(skip, name="release_skip", draw=_leap)
+release_skip: Modifier[Edge] = replace(skip, name="release_skip", draw=_far_skip)

@@ -30,14 +30,15 @@ MODIFIERS: Mapping[str, AnyModifier] = {modifier.name: modifier for modifier in 
 UNIT_MODIFIERS = tuple(modifier.name for modifier in _UNITS)
 STRUCTURE_MODIFIERS = tuple(modifier.name for modifier in _STRUCTURE)
 
-_LEAPS = (halve_units, double_units)
-LEAP_MODIFIERS = tuple(modifier.name for modifier in _LEAPS)
-_MLP: tuple[AnyModifier, ...] = (*_UNITS, *_LEAPS, *_STRUCTURE)
+_DOUBLING = (halve_units, double_units)
+DOUBLING_MODIFIERS = tuple(modifier.name for modifier in _DOUBLING)
+_MLP: tuple[AnyModifier, ...] = (*_UNITS, *_DOUBLING, *_STRUCTURE)
 _CNN: tuple[AnyModifier, ...] = (
-    *(*_UNITS, *_LEAPS),
+    *(*_UNITS, *_DOUBLING),
     *(release_dup_path, remove_layer, release_skip, swap_label, wedge_layer),
 )
-# What the search changes networks by (docs/deviations.md): units also in leaps, branches of CNNs as the release draws.
+# What the search changes networks by (docs/deviations.md): units also doubled and halved, and the branches of CNNs as
+# the release draws them.
 MLP_MODIFIERS = tuple(modifier.name for modifier in _MLP)
 CNN_MODIFIERS = tuple(modifier.name for modifier in _CNN)
 _KNOWN: Mapping[str, AnyModifier] = {modifier.name: modifier for modifier in (*_ALL, *_CNN)}

@@ -1,4 +1,4 @@
-"""The modifiers that change units and leave the structure alone: four of the appendix's table, and two leaps of ours.
+"""The modifiers that change units and leave the structure alone: four of the appendix's table, and two of ours.
 
 dec_single    one layer at random: units decreased by 1/8
 inc_single    one layer at random: units increased by 1/8
@@ -7,7 +7,7 @@ inc_en_masse  the same, increased
 halve_units   one layer, or an eighth, a quarter, half or all of them, neighbours in topological order: half the units
 double_units  the same, twice the units
 
-By eighths it takes 18 steps from 64 units to 512, by leaps three; eighths then find what lies between.
+By eighths it takes 18 steps from 64 units to 512, by doubling three; eighths then find what lies between.
 
 "Layers" are those that have units to change. Of all layers an eighth may be the input and a pool, with nothing to
 change, and a network of four layers has only two besides input and output; the authors' release counts as here.
@@ -60,8 +60,8 @@ def run_length(n_layers: int) -> int:
     return -(-n_layers // part)
 
 
-def leap_lengths(n_layers: int) -> list[int]:
-    """How many of ``n_layers`` may leap together: one, and an eighth, a quarter, half and all of them, rounded up."""
+def doubling_lengths(n_layers: int) -> list[int]:
+    """How many of ``n_layers`` change together: one, and an eighth, a quarter, half and all of them, rounded up."""
     return sorted({min(n_layers, 1), *(-(-n_layers // part) for part in (8, 4, 2, 1))} - {0})
 
 
@@ -119,5 +119,5 @@ dec_single = _units_modifier("dec_single", decreased, _one)
 inc_single = _units_modifier("inc_single", increased, _one)
 dec_en_masse = _units_modifier("dec_en_masse", decreased, _en_masse)
 inc_en_masse = _units_modifier("inc_en_masse", increased, _en_masse)
-halve_units = _units_modifier("halve_units", halved, leap_lengths)
-double_units = _units_modifier("double_units", doubled, leap_lengths)
+halve_units = _units_modifier("halve_units", halved, doubling_lengths)
+double_units = _units_modifier("double_units", doubled, doubling_lengths)

@@ -1,4 +1,4 @@
-"""``python -m nasbot.page._worker``: the process aside. Lines of [file, what, which] in, lines of JSON out, to the end.
+"""``python -m nasbot.page._worker``: slow figures; lines of [file, what, which] in, lines of JSON out, to the end.
 
 A study stays open between two questions, so that only what has changed is read again.
 """

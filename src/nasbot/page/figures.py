@@ -1,6 +1,6 @@
 """What the page shows that takes a moment: the map, the surrogate's health, and what is near to a network.
 
-These need the distance and the belief, numba and scipy with them, so the live page computes them in a process aside.
+These need the distance and the belief, numba and scipy with them, so the live page computes them in a worker process.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from nasbot.page.protocol import PatientProtocol
 from nasbot.page.records import whole_trial_record
 from nasbot.page.tables import trials_csv
 from nasbot.page.watching import Seen, WatchedStudy
-from nasbot.page.worker import Aside
+from nasbot.page.worker import FigureWorker
 from nasbot.storage.paths import SUFFIX
 from nasbot.trial import Trial
 
@@ -81,7 +81,7 @@ class LivePage:
         self._reader = ThreadPoolExecutor(
             1, "nasbot-reader"
         )  # one: SQLite's connections stay in it, and so does the load
-        self._aside = Aside()
+        self._figures = FigureWorker()
         self._listeners = 0
         self.closing = asyncio.Event()
         self._find()
@@ -110,7 +110,7 @@ class LivePage:
     async def close(self) -> None:
         """Let go of everything."""
         self.closing.set()
-        await self._aside.close()
+        await self._figures.close()
         for study in self._studies.values():
             await self._read(study.close)
         self._reader.shutdown(wait=False)
@@ -222,20 +222,20 @@ class LivePage:
         return Response(await self._read(lambda: to_svg(trial.arch)), media_type="image/svg+xml")
 
     async def near(self, request: Request) -> Response:
-        """What is near to a trial's network, computed aside, once: what was known at its proposal never changes."""
+        """What is near to a trial's network, computed once: what was known at its proposal never changes."""
         found = self._trial(request)
         if found is None:
             return _nothing("there is no such trial")
         study = self._study(request)
-        return _json(self._aside.answer(study.path, found[0].revision, "near", str(found[1].number), changes=False))
+        return _json(self._figures.answer(study.path, found[0].revision, "near", str(found[1].number), changes=False))
 
     async def figure(self, request: Request) -> Response:
-        """A figure that is computed aside."""
+        """A figure that the worker computes."""
         name = request.path_params["figure"]
         if name not in FIGURES:
             return _nothing("there is no such figure")
         study = self._study(request)
-        return _json(self._aside.answer(study.path, study.seen.revision, "figure", name, changes=True))
+        return _json(self._figures.answer(study.path, study.seen.revision, "figure", name, changes=True))
 
     async def compare(self, request: Request) -> Response:
         """The studies served, side by side, this one first."""

@@ -1,4 +1,4 @@
-"""What takes a moment is computed aside, in a process of its own that lets the search go first.
+"""Slow figures are computed by a worker process of low priority, so that the search goes first.
 
 It needs numba and scipy, which the server itself is spared, and whatever happens in it the page goes on. It does one
 thing at a time and ends when nobody has asked for a while. Answers are kept, and made again when the study has changed,
@@ -37,8 +37,8 @@ class Answer:
     took: float
 
 
-class Aside:
-    """The process aside, and what it said."""
+class FigureWorker:
+    """The worker process, and its answers."""
 
     def __init__(self) -> None:
         self._one_at_a_time = asyncio.Lock()

@@ -112,7 +112,7 @@ class KernelTerms(StrEnum):
 
 
 def default_modifiers(vocabulary: Vocabulary) -> tuple[str, ...]:
-    """The paper's nine and leaps of units; for CNNs also with the release's preferences for branches.
+    """The paper's nine and doubling and halving of units; for CNNs also with the release's preferences for branches.
 
     docs/deviations.md has the measurements.
     """

@@ -110,7 +110,7 @@ class RequestKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Something asked of the driver; ``answer`` says what became of it, None while it has not been heeded."""
+    """Something asked of the driver; ``answer`` says what became of it, None while the driver has not read it."""
 
     number: int
     kind: RequestKind

@@ -25,7 +25,7 @@ OnChange = Callable[[Trial], None]
 RETRIES = {FailureCause.KILLED: 1, FailureCause.ENVIRONMENT: 3}
 RECOVERY_SECONDS = 5.0  # for a machine without room or descriptors, times the number of tries
 TURN_SECONDS = 0.05  # until another driver may have proposed
-HEED_SECONDS = 0.5  # how long a request from outside may wait while trials run
+REQUEST_SECONDS = 0.5  # how long a request from outside may wait while trials run
 
 
 class Loop:
@@ -69,8 +69,8 @@ class Loop:
                 self._heed()
                 if self._rests() or (self._recovery > 0 and not self.is_stopping):
                     with allowed():
-                        time.sleep(HEED_SECONDS)
-                    self._recovery -= HEED_SECONDS
+                        time.sleep(REQUEST_SECONDS)
+                    self._recovery -= REQUEST_SECONDS
                     continue
                 for trial in self._study.release_dead():
                     self._tell(trial)
@@ -117,7 +117,7 @@ class Loop:
         if self._study.waits_for_its_turn(self._has_budget, proposes=self._proposes):
             seconds = TURN_SECONDS
         elif self._study.waits_for_others():
-            seconds = HEED_SECONDS
+            seconds = REQUEST_SECONDS
         else:
             return False
         with allowed():
@@ -230,7 +230,7 @@ class Loop:
         left = self._time_left()
         if not self._study.can_be_asked or getattr(self._executor, "is_virtual", False):
             return left
-        return HEED_SECONDS if left is None else min(left, HEED_SECONDS)
+        return REQUEST_SECONDS if left is None else min(left, REQUEST_SECONDS)
 
     def _time_left(self) -> float | None:
         """Until overtime ends, None where there is no such moment."""

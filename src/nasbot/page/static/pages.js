@@ -65,7 +65,7 @@ async function overviewPage(source, args) {
   return [
     el("div", { class: "columns" },
       el("div", {},
-        section("How it goes", historyChart(source, history, args), timelineChart(source, timeline)),
+        section("Progress", historyChart(source, history, args), timelineChart(source, timeline)),
         section("Cost and value", costsChart(source, costs))),
       el("div", {},
         section("Best network so far", best ? bestPart(source, best) : quiet("No trial has a value yet.")),
@@ -315,11 +315,11 @@ function whyPart(source, trial) {
         : trial.value >= predicted.lower && trial.value <= predicted.upper ? " – inside the interval" : " – outside the interval";
       parts.push(facts([
         ["predicted", number(predicted.median, 5)], ["90 % interval", `${number(predicted.lower, 5)} to ${number(predicted.upper, 5)}`],
-        ["came", isNumber(trial.value) ? `${number(trial.value, 5)}${came}` : null],
+        ["result", isNumber(trial.value) ? `${number(trial.value, 5)}${came}` : null],
         ["belief (standardised)", `mean ${number(trial.mean, 3)}, sd ${number(trial.sd, 3)}`],
         [`utility${source.about.acquisition ? ` (${source.about.acquisition})` : ""}`, number(trial.utility, 4)],
         ["probability that it can be evaluated", isNumber(trial.feasible) ? number(trial.feasible, 3) : null],
-        ["deciding took", duration(trial.deciding)], ["it knew", plural(trial.proposed_after, "finished trial")],
+        ["deciding took", duration(trial.deciding)], ["trials known then", plural(trial.proposed_after, "finished trial")],
       ]));
     }
   }
@@ -476,7 +476,7 @@ function healthPart(source, health) {
   return [
     facts([
       [`values inside their ${Math.round(100 * health.level)} % interval`, `${number(100 * health.coverage, 3)} %`],
-      ["mean log density (knowing nothing: −1.42)", number(health.log_density, 3)],
+      ["mean log density (baseline: −1.42)", number(health.log_density, 3)],
       ["rank correlation of predicted and observed", number(health.rank_correlation, 3)],
       ["predictions", health.points.length],
     ]),
@@ -500,7 +500,7 @@ function healthPart(source, health) {
         points: health.running_coverage.map((y, i) => ({ x: i + 1, y, r: 2, trial: health.points[i].trial, tip: () => [`after ${i + 1}`, `${number(100 * y, 3)} %`] })),
       }),
       chart({
-        title: "Mean log density so far", describe: "higher is better; dashed: knowing nothing",
+        title: "Mean log density so far", describe: "higher is better; dashed: baseline without a model",
         x: { label: "predictions", whole: true }, y: { label: "log density" },
         marks: [
           { kind: "line", data: [{ x: 1, y: -1.42 }, { x: health.points.length, y: -1.42 }], class: "faint dashed" },

@@ -174,7 +174,7 @@ class LiveSource {
   nearKnown(n) { return this.figures.get(`api/near/${n}`); }
   figureKnown(name) { return this.figures.get(`api/figure/${name}`); }
 
-  // What takes the server a moment it computes aside; until then it says so.
+  // Slow figures come from the server's worker; until then it says so.
   async computed(address) {
     for (let tries = 0; tries < 300; tries++) {
       const answer = unrolled(await this.ask(address));
