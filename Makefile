@@ -16,7 +16,7 @@ CREATED   := $(VENV)/.created
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test wheel wheel-test thorough test-faults browser postgres lint format demo bench bench-synthetic fuzz paper paper-quick clean distclean
+.PHONY: help install test wheel wheel-test thorough test-faults mutants browser postgres lint format demo bench bench-synthetic fuzz paper paper-quick clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ thorough: $(INSTALLED) ## the slow tests too, and many more random examples, fre
 
 test-faults: $(INSTALLED) ## kills, hangs, full disks and damaged files, hundreds of each
 	@NASBOT_FAULTS=1 $(BIN)/python -m pytest tests/faults $(ARGS)
+
+mutants: $(INSTALLED) ## a sample of slips in the core, each against the tests beside it, in 30 minutes
+	@$(BIN)/python -m tests.mutation.mutants --jobs $(JOBS) $(ARGS)
 
 browser: ## install Debian's chromium for the tests of the page, where it is not there yet
 	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }

@@ -79,5 +79,6 @@ def test_averages_over_hyper_parameter_samples() -> None:
 def test_upper_confidence_bound_likes_the_uncertain_and_uniform_likes_nothing() -> None:
     bound = upper_confidence_bound(np.zeros(2), np.array([1.0, 2.0]), 10)
     assert bound[1] == pytest.approx(2 * bound[0])
+    assert bound[0] == pytest.approx(math.sqrt(0.5 * math.log(21)))
     drawn = uniform(np.array([0.0, 1e9]), rng=np.random.default_rng(0))
     assert ((drawn >= 0) & (drawn < 1)).all()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from nasbot.acquisition import Settings, by_evolution, by_evolution_and_climbing
+from nasbot.acquisition.maximise import CLIMBERS, EDITS_PER_STEP
 from nasbot.candidate import Candidate
 from nasbot.domain import Choice, Domain, Float
 from nasbot.evolution import MutationOperator, mutation_schedule
@@ -190,3 +191,40 @@ def test_known_candidates_are_passed_over_but_not_their_networks():
     best = joint(lambda params: 5.0 * (params == DOMAIN.default()) + 0.0, history=history)
     assert Candidate(best.arch, best.params) not in POOL
     assert best.params == DOMAIN.default()
+
+
+def test_climbers_that_gain_nothing_stay_where_they_are():
+    utility = Counted(lambda arch: 0.0)
+    maximum = climb(utility, n_evaluations=200)
+    once = 2 * CLIMBERS * EDITS_PER_STEP
+    assert maximum.n_evaluations <= len(mlp_pool()) + 200 + once < len(mlp_pool()) + 400
+
+
+def test_settings_are_mostly_small_changes_of_known_ones():
+    known = [*(candidate.params for candidate in POOL), DOMAIN.default()]
+    settings = Settings.of(DOMAIN, History(), POOL, np.random.default_rng(0))
+    changes = [min(sum(params[name] != other[name] for name in other) for other in known) for params in settings.values]
+    assert sum(n == 1 for n in changes) > sum(n > 1 for n in changes) > 0
+
+
+def test_a_network_that_is_known_with_its_best_params_is_looked_at_with_others():
+    history = of_outcomes((candidate, Scored(0.0)) for candidate in POOL)
+    favourite = POOL[0].arch
+
+    def utility(archs, settings):
+        return np.array([[10.0 * (a == favourite) + (p == DOMAIN.default()) for a in archs] for p in settings])
+
+    rng = np.random.default_rng(0)
+    best = by_evolution_and_climbing(
+        utility,
+        MutationOperator(MLP),
+        mlp_pool(),
+        incumbents=(),
+        exact_utility=utility,
+        is_rough=False,
+        settings=Settings.of(DOMAIN, history, POOL, rng),
+        n_evaluations=20,
+        rng=rng,
+    ).best
+    assert best.arch == favourite
+    assert best.params != DOMAIN.default()

@@ -356,3 +356,14 @@ def test_forged_parts_of_a_feather_file_are_our_errors(tmp_path):
             read_table(path)
         except (DataError, OSError) as error:
             assert len(str(error)) < 400  # noqa: PT017  # most of them are read, and rightly so
+
+
+def test_tags_that_two_blocks_share_are_found(tmp_path):
+    """A sheet is looked through a megabyte at a time."""
+    row = b'<row r="1" spans="1:3" customFormat="1" ht="15.75" note="' + b"x" * 300 + b'"><c r="C1"/></row>'
+    sheet(tmp_path / "t.xlsx", row * 3500)
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as archive:
+        files._check_sheets(tmp_path / "t.xlsx", archive)
+        sheet(tmp_path / "long.xlsx", b"<row " + b"x" * 3 * 2**20)
+    with zipfile.ZipFile(tmp_path / "long.xlsx") as archive, pytest.raises(DataError, match="a tag of more than"):
+        files._check_sheets(tmp_path / "long.xlsx", archive)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from nasbot.data.dataset import dataset_of, read_dataset
-from nasbot.data.splitting import split_groups, split_time
+from nasbot.data.splitting import split_groups, split_rows, split_time
 from nasbot.errors import DataError, OptionError
 
 N = 120
@@ -121,3 +121,11 @@ def test_several_targets_are_predicted_together_and_are_no_inputs(tmp_path):
 def test_mistakes(options, error, message):
     with pytest.raises(error, match=message):
         dataset_of(table(), "price", **options)
+
+
+@pytest.mark.parametrize("n_rows", [3, 4, 7])
+def test_what_small_classes_are_owed_by_rounding_evens_out(n_rows):
+    classes = np.repeat(np.arange(50), n_rows)
+    parts = split_rows(len(classes), SHARES, seed=0, classes=classes)
+    for part, share in zip(parts, SHARES, strict=True):
+        assert abs(len(part) - share * len(classes)) <= 2

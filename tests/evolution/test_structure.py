@@ -8,6 +8,7 @@ import pytest
 from nasbot.architecture import Architecture, Layer, chain, initial_pool
 from nasbot.evolution import MODIFIERS, Rejected
 from nasbot.evolution.structure import MAX_PATHS
+from nasbot.evolution.wiring import units_between
 from tests.evolution.vocabularies import cell, images
 
 DUP, REMOVE, SKIP, SWAP, WEDGE = (
@@ -300,3 +301,10 @@ def test_structure_fixed_by_a_rule_is_a_reason():
         outcome = modifier(cell("abcdea"), rng=rng)
         assert isinstance(outcome, Rejected)
         assert outcome.reason == "cell structure"
+
+
+def test_between_two_pools_the_units_are_those_of_the_nearest_layer_before():
+    layers = [Layer("ip"), Layer("conv3", 16), Layer("conv3", 32), Layer("max-pool"), Layer("max-pool")]
+    layers += [Layer("fc", 16), Layer("softmax"), Layer("op")]
+    edges = [(0, 1), (1, 2), (1, 3), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7)]
+    assert units_between(Architecture("cnn", layers, edges), 3, 4) == 32

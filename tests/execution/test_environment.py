@@ -11,14 +11,14 @@ import pytest
 from nasbot.architecture import initial_pool
 from nasbot.architecture.space import SearchSpace
 from nasbot.candidate import Candidate
-from nasbot.errors import FileError
+from nasbot.errors import FailingError, FileError
 from nasbot.execution import Job, LiveTrial, LocalExecutor, SerialExecutor, _supervisor, evaluate
 from nasbot.execution._frames import FrameReader
 from nasbot.execution.base import Finished, Limits
 from nasbot.searchers import RandomSearch
 from nasbot.study import Study, loop
-from nasbot.trial import Failed, FailureCause, Scored, TrialState
-from tests.execution.objectives import scored
+from nasbot.trial import Cancelled, Failed, FailureCause, Scored, TrialState
+from tests.execution.objectives import catching_interrupt, scored
 
 ARCH = initial_pool("mlp-reg")[0]
 JOB = Job(0, Candidate(ARCH), 0)
@@ -143,8 +143,9 @@ class Flaky:
 
     slots = 1
 
-    def __init__(self, n_failures):
+    def __init__(self, n_failures, outcome=None):
         self.n_failures = n_failures
+        self.outcome = outcome or Failed(FailureCause.ENVIRONMENT, "No space left on device")
         self._serial = SerialExecutor()
         self.now, self.start, self.cancel, self.close = (
             getattr(self._serial, name) for name in ("now", "start", "cancel", "close")
@@ -158,7 +159,7 @@ class Flaky:
         if not isinstance(event, Finished) or self.n_failures == 0:
             return event
         self.n_failures -= 1
-        return Finished(event.number, Failed(FailureCause.ENVIRONMENT, "No space left on device"), event.at)
+        return Finished(event.number, self.outcome, event.at)
 
 
 @pytest.fixture
@@ -197,3 +198,45 @@ def test_an_outcome_that_is_too_large_is_a_failure_everywhere(executor):
     (finished,) = place.wait()
     assert finished.outcome.cause is FailureCause.EXCEPTION
     assert "at most 16,000,000 are taken" in finished.outcome.message
+
+
+def test_interruptions_are_no_attempts():
+    """One that was interrupted, and killed once after that, still has its second try."""
+    study = Study.in_memory(RandomSearch(space=SearchSpace("mlp-reg")), pool=[ARCH])
+
+    def interrupt(arch):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        study.optimise(interrupt, 1)
+    assert (study.history[0].attempts, study.history[0].interruptions) == (1, 1)
+    study.optimise(lambda arch: 1.0, 1, executor=Flaky(1, Failed(FailureCause.KILLED, "ended from outside")))
+    assert (study.history[0].state, study.history[0].attempts) == (TrialState.COMPLETED, 3)
+
+
+class Scripted(Flaky):
+    """An executor whose evaluations end as a list says."""
+
+    def __init__(self, outcomes):
+        super().__init__(0)
+        self.outcomes = list(outcomes)
+
+    def _failed(self, event):
+        return Finished(event.number, self.outcomes.pop(0), event.at) if isinstance(event, Finished) else event
+
+
+def test_a_cancelled_trial_is_no_success_between_failures():
+    study = Study.in_memory(RandomSearch(space=SearchSpace("mlp-reg")), pool=[ARCH])
+    failed = Failed(FailureCause.EXCEPTION, "broken")
+    with pytest.raises(FailingError, match="3 trials in a row failed"):
+        study.optimise(lambda arch: 1.0, 9, executor=Scripted([failed, failed, Cancelled(), failed]))
+    assert len(study.history.finished) == 4
+
+
+def test_an_objective_may_catch_an_interrupt_that_is_sent_to_it():
+    executor = LocalExecutor(1)
+    executor.start(catching_interrupt)
+    executor.submit(JOB)
+    (finished,) = executor.wait()
+    executor.close()
+    assert finished.outcome.value == 1.0

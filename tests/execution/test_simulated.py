@@ -80,3 +80,7 @@ def test_there_is_no_memory_to_limit():
 def test_slots_are_counted_from_one(slots):
     with pytest.raises(OptionError, match="whole number >= 1"):
         SimulatedExecutor(slots)
+
+
+def test_one_slot_if_nothing_is_said():
+    assert SimulatedExecutor().slots == 1

@@ -9,7 +9,7 @@ from nasbot.gp.hyperparameters import Prior
 from nasbot.gp.kernel import ensemble_kernel
 from nasbot.gp.likelihood import LogPosterior
 from nasbot.gp.rows import Rows, RowScaling
-from nasbot.gp.slice_sampler import MOST_STEPS, slice_walk
+from nasbot.gp.slice_sampler import MOST_STEPS, _step_out, slice_walk
 from tests.gp.problems import distances, normalised_distances, points
 
 
@@ -116,3 +116,14 @@ def test_simulation_based_calibration_notices_a_wrong_prior():
 @pytest.mark.slow
 def test_simulation_based_calibration_in_full():
     assert _uniformity(_ranks(300, 31, thin=2, seed=7), 31, n_bins=16) > 0.01
+
+
+def test_the_interval_lies_around_the_position_at_random():
+    """Without that a chain does not leave a density of several pieces as it is."""
+    rng = np.random.default_rng(0)
+    places = []
+    for _ in range(1000):
+        left, right = _step_out(lambda x: -1.0, np.array([3.0]), 0.0, 0, 2.0, rng)
+        assert right - left == pytest.approx(2.0)
+        places.append((3.0 - left) / 2.0)
+    assert kstest(places, "uniform").pvalue > 0.01

@@ -11,6 +11,7 @@ from nasbot.candidate import Candidate
 from nasbot.errors import FileError, NasbotError, StorageError, StudyError
 from nasbot.storage import Run, SqliteStorage, _schema, examine, post_request, repair
 from nasbot.storage._pages import rows_in
+from nasbot.storage._rows import encoded
 from nasbot.testing.storage_conformance import SETTINGS, sample_trial
 from nasbot.trial import Failed, FailureCause, History, Point, Scored, Trial
 from tests.storage.make_golden import FOLDER
@@ -262,3 +263,21 @@ def test_texts_that_are_no_utf_8_are_damage(path, tmp_path):
         read(path)
     report = repair(path, tmp_path / "copy.sqlite")
     assert report.lost
+
+
+@pytest.mark.parametrize("page_size", [512, 4096])
+def test_pages_give_the_rows_around_the_size_of_a_page(tmp_path, page_size):
+    """Where a row just fits into a page, and where it just does not."""
+    with sqlite3.connect(tmp_path / "t.sqlite") as db:
+        db.execute(f"PRAGMA page_size = {page_size}")
+        db.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)")
+        lengths = {n * page_size + d for n in (1, 2) for d in range(-50, 10)}
+        db.executemany("INSERT INTO t VALUES (?, ?)", [(n, "x" * n) for n in lengths])
+    db.close()
+    found = {row[0]: row[2] for row in rows_in((tmp_path / "t.sqlite").read_bytes()) if len(row) == 3}
+    assert {n: found.get(n) for n in lengths} == {n: "x" * n for n in lengths}
+
+
+def test_records_that_json_has_no_words_for_are_never_written():
+    with pytest.raises(ValueError, match="JSON"):
+        encoded({"value": float("nan")})

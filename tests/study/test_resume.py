@@ -15,7 +15,7 @@ from nasbot.errors import FileError, OptionError, StudyError
 from nasbot.execution import SimulatedExecutor
 from nasbot.storage import SqliteStorage
 from nasbot.study import Study, StudyView, study_path
-from nasbot.study.settings import space_settings
+from nasbot.study.settings import SHOWN_DIFFERENCES, check_same, space_settings
 from tests.study.objectives import KilledOnce, score, simulated
 from tests.study.searchers import Sensitive
 
@@ -106,6 +106,15 @@ def test_other_settings_are_shown_and_refused(path, settings, words):
     with pytest.raises(StudyError, match=words):
         Study.open(path, **{**mine, **settings})
     Study.open(path, **mine).close()  # a refusal lets go of the file and changes nothing
+
+
+def test_many_differences_are_counted():
+    stored = {f"option-{i}": 0 for i in range(SHOWN_DIFFERENCES + 1)}
+    with pytest.raises(StudyError, match=r"stored 0, given 1\n  and 1 more\n"):
+        check_same(stored, dict.fromkeys(stored, 1))
+    del stored["option-0"]
+    with pytest.raises(StudyError, match=r"given 1\nresume it"):
+        check_same(stored, dict.fromkeys(stored, 1))
 
 
 def test_a_vocabulary_that_changed_under_its_name_is_noticed():
