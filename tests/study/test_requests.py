@@ -4,13 +4,14 @@ import os
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from nasbot.errors import FileError, StudyError
 from nasbot.execution import LocalExecutor, SerialExecutor, SimulatedExecutor
 from nasbot.storage import RequestKind, SqliteStorage, post_request
 from nasbot.storage.records import Run
-from nasbot.study import Budget, Study, StudyState, StudyView, ask_study, status_of
+from nasbot.study import Budget, Study, StudyState, StudyView, ask_study, runs, status_of
 from nasbot.study import loop as loop_module
 from nasbot.study.runs import command_line, is_ours, numerics
 from nasbot.study.status import StudyStatus
@@ -363,3 +364,22 @@ def test_a_command_that_nasbot_did_not_write_is_not_shown(command):
 def test_our_own_commands_are_shown(command):
     assert is_ours(command)
     assert status_with(command).command == command
+
+
+def test_a_replay_says_what_is_other_here(path, monkeypatch):
+    with Study.open(path, Sensitive()) as study:
+        study.optimise(score, 1)
+        assert study.replay_differences() == []
+    here = numerics()
+    features = [*here["cpu_features"][1:], "AVX1024"]
+    elsewhere = {"processor": "riscv64", "libraries": here["libraries"], "cpu_features": features}
+    monkeypatch.setattr(runs, "numerics", lambda: elsewhere)
+    monkeypatch.setattr(runs, "_versions", lambda: {"numpy": "9.9"})
+    with StudyView.read(path) as view:
+        differences = view.replay_differences()
+    assert differences == [
+        f"processor: then {here['processor']}, here riscv64",
+        f"cpu_features: then also {here['cpu_features'][0]}; here also AVX1024",
+        f"numpy: then {np.__version__}, here 9.9",
+    ]
+    assert "did not record" in runs.numeric_differences(Run(number=0, begun=0.0, record={}))[0]

@@ -9,6 +9,7 @@ import shlex
 import socket
 import sys
 import time
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -81,6 +82,32 @@ def numerics() -> dict[str, Json]:
     }
     features = sorted(name for name, is_there in __cpu_features__.items() if is_there)
     return {"processor": platform.machine(), "libraries": sorted(libraries), "cpu_features": features}
+
+
+def numeric_differences(run: Run) -> list[str]:
+    """What the last bits of proposals depend on and was other in this run than it is here; nothing where all is alike.
+
+    A run of an older nasbot recorded nothing of it, and says so.
+    """
+    recorded, here = run.record.get("numerics"), numerics()
+    if not isinstance(recorded, Mapping):
+        return ["the run did not record BLAS kernels and processor features"]
+    lines = []
+    for name, now in here.items():
+        then = recorded.get(name)
+        if isinstance(then, list) and isinstance(now, list):
+            old, new = ({str(entry) for entry in entries} for entries in (then, now))
+            if old != new:
+                gone, added = (", ".join(sorted(entries)) or "nothing" for entries in (old - new, new - old))
+                lines.append(f"{name}: then also {gone}; here also {added}")
+        elif then != now:
+            lines.append(f"{name}: then {str(then)[:60]}, here {now}")
+    versions = run.record.get("versions")
+    for name, version_here in {"python": platform.python_version(), **_versions()}.items():
+        version_then = versions.get(name) if isinstance(versions, Mapping) else None
+        if version_then != version_here:
+            lines.append(f"{name}: then {str(version_then)[:60]}, here {version_here}")
+    return lines
 
 
 def _versions() -> dict[str, str]:

@@ -21,6 +21,7 @@ from nasbot.searchers.base import Explains, Proposal, Recommends, Searcher
 from nasbot.searchers.effect import Effect, Effects
 from nasbot.storage import Run, Storage, open_storage
 from nasbot.study.deciding import DecidingTime
+from nasbot.study.runs import numeric_differences
 from nasbot.study.status import StudyStatus, status_of
 from nasbot.trial import NOT_PROPOSED, Direction, History, Trial
 
@@ -129,6 +130,13 @@ class StudyView:
         for trial in history:
             if trial.origin.searcher not in NOT_PROPOSED:
                 yield trial, self._propose(history.at_proposal(trial.number))
+
+    def replay_differences(self) -> list[str]:
+        """Why a replay may propose other networks here: what its last bits depend on and is other than in the runs.
+
+        Nothing where processor features, BLAS kernels and versions are those of every run.
+        """
+        return list(dict.fromkeys(line for run in self.runs for line in numeric_differences(run)))
 
     def _propose(self, history: History) -> Proposal:
         return self.searcher.propose(history, rng=self._stream(history))
