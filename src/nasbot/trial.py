@@ -467,6 +467,12 @@ class History(Sequence[Trial]):
         return First(self._ledger.finished, self._n_finished)
 
     @property
+    def n_begun(self) -> int:
+        """How many trials a budget has paid for: all but those that wait or were cancelled."""
+        n_cancelled = self._n_finished - self._lengths[1] - self._lengths[2]
+        return self._n - n_cancelled - sum(trial.started is None for trial in self._pending.values())
+
+    @property
     def completed(self) -> Sequence[Trial]:
         """Trials with a value, in the order in which values were recorded."""
         return First(self._ledger.completed, self._lengths[1])

@@ -9,6 +9,7 @@ from nasbot.acquisition.choices import (
     Thompson,
     Uniform,
     acquisition_of,
+    thompson_choices,
 )
 from nasbot.acquisition.feasibility import Feasibility
 from nasbot.acquisition.functions import (
@@ -41,6 +42,7 @@ __all__ = [
     "expected_improvement",
     "log_averaged",
     "log_expected_improvement",
+    "thompson_choices",
     "uniform",
     "upper_confidence_bound",
 ]

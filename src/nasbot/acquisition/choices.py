@@ -101,10 +101,35 @@ class Thompson(Acquisition):
 
     def __call__(self, outlook: Outlook, *, rng: np.random.Generator) -> Floats:
         """A draw of the objective at the networks of the batch."""
-        eigenvalues, vectors = np.linalg.eigh(outlook.covariance()[outlook.sample])
-        root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))  # eq. (7) need not be positive definite
+        root = _root(outlook.covariance()[outlook.sample])
         draw: Floats = outlook.mean[outlook.sample] + root @ rng.standard_normal(len(root))
         return draw
+
+
+def thompson_choices(mean: Floats, covariance: Floats, added: Floats, n: int, *, rng: np.random.Generator) -> list[int]:
+    """Which of m candidates to evaluate at once: n of them, each the best left under a joint draw of its own.
+
+    Mean (s, m) and covariance (s, m, m) of s hyper-parameter samples, one of which each draw is made from; ``added``
+    (m,) counts beside every draw. Candidates that are believed alike are good in the same draws, so they share one
+    chance, and different ones get theirs: that is what makes the choices diverse.
+    """
+    roots = [_root(each) for each in covariance]
+    left = np.ones(mean.shape[1], dtype=bool)
+    chosen: list[int] = []
+    for _ in range(min(n, mean.shape[1])):
+        sample = int(rng.integers(len(mean)))
+        draw = mean[sample] + roots[sample] @ rng.standard_normal(mean.shape[1]) + added
+        best = int(np.where(left, draw, -np.inf).argmax())
+        left[best] = False
+        chosen.append(best)
+    return chosen
+
+
+def _root(covariance: Floats) -> Floats:
+    """R with R Rᵀ the covariance, what is negative in it taken as 0: eq. (7) need not be positive definite."""
+    eigenvalues, vectors = np.linalg.eigh(covariance)
+    root: Floats = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
+    return root
 
 
 @dataclass(frozen=True)

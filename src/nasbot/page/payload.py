@@ -87,7 +87,7 @@ def _left(history: History, status: StudyStatus | None, elapsed: float) -> float
     if budget is None:
         return None
     left = [budget.seconds - elapsed] if budget.seconds is not None else []
-    begun = sum(trial.state not in (TrialState.WAITING, TrialState.CANCELLED) for trial in history)
+    begun = history.n_begun
     if budget.trials is not None and len(history.finished) >= MIN_FOR_RATE:
         left.append((budget.trials - begun + len(_running(history)) / 2) * elapsed / len(history.finished))
     return max(0.0, min(left)) if left else None

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -95,6 +95,15 @@ class Searcher(Protocol):
 
     def propose(self, history: History, *, rng: np.random.Generator) -> Proposal:
         """The candidate to evaluate next."""
+        ...
+
+
+@runtime_checkable
+class ProposesMany(Protocol):
+    """A searcher that chooses for many workers at once. Promises as of ``propose``; all are new and differ."""
+
+    def propose_many(self, history: History, n: int, *, rng: np.random.Generator) -> Sequence[Proposal]:
+        """Up to ``n`` >= 1 candidates to evaluate at the same time; fewer, or none, where it finds no more."""
         ...
 
 

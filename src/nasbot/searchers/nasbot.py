@@ -31,12 +31,14 @@ from nasbot.acquisition import (
     Maximum,
     Outlook,
     Settings,
+    Thompson,
     Utility,
     acquisition_of,
     by_evolution,
     by_evolution_and_climbing,
     log_averaged,
     log_expected_improvement,
+    thompson_choices,
     uniform,
 )
 from nasbot.architecture import Architecture, Vocabulary
@@ -75,6 +77,10 @@ N_REMEMBERED = 500  # of them are known to the belief,
 N_BEST = 64  # these the best, and a fair sample of the others;
 N_CLOSER = 16  # nearest ones are known beside these to judge a candidate in the end,
 N_FINALISTS = 8  # if it is one of so many.
+# For many workers at once:
+N_PENDING = 256  # pending networks, the latest, that the belief is told of
+N_PER_ROUND = 25  # of the networks wanted, for which the acquisition is maximised once under a Thompson draw
+N_COMPARED = 4  # times as many as wanted are compared in the end
 
 
 class Maximiser(StrEnum):
@@ -208,6 +214,75 @@ class NASBOT(PoolSearcher):
         origin = self.lineage(history, candidate, found, clock.seconds)
         return Proposal(candidate, self.first_rung, origin=origin, forecast=forecast)
 
+    @on_one_blas_thread
+    def propose_many(self, history: History, n: int, *, rng: np.random.Generator) -> list[Proposal]:
+        """Networks for n workers at once: each the best of a common list under a Thompson draw of its own.
+
+        The list is what evolution and climbing find under other Thompson draws. None where nothing is believed yet,
+        and with fidelities, where whom to promote depends on each network asked for before.
+        """
+        for_belief, for_draws, *rounds = rng.spawn(2 + math.ceil(n / N_PER_ROUND))
+        clock = _Stopwatch()
+        view = None if self.fidelity is not None else self._view(history, for_belief, clock)
+        if view is None or self.maximiser is Maximiser.PAPER:
+            return []
+        drawing = replace(self, acquisition=Thompson())
+        listed: dict[str, Found] = {}
+        n_looked_at, n_first = 0, math.ceil(N_COMPARED * n / len(rounds))
+        with clock("maximising"):
+            for one in rounds:
+                for_utility, for_evolution = one.spawn(2)
+                maximum = drawing._maximise(history, view, for_utility, for_evolution, clock, n_first)
+                n_looked_at += maximum.n_evaluations
+                for found in maximum.first:
+                    listed.setdefault(Candidate(found.arch, found.params).fingerprint, found)
+        if not listed:
+            return []
+        every = list(listed.values())
+        asked = [Candidate(found.arch, found.params) for found in every]
+        if view.is_local:
+            best = sorted(every, key=lambda found: -found.utility)[:N_PER_ROUND]
+            view = self._closer(view, history, [found.arch for found in best])
+        rows, among = self._rows_to(view, asked)
+        mean, variance, _ = view.predict(rows)
+        added = view.log_feasible(rows) - self.cost_weight * self._log_costs([each.arch for each in asked])
+        covariance = view.belief.covariance(rows[: view.n_known, :], among)
+        chosen = thompson_choices(mean, covariance, added, n, rng=for_draws)
+        averages = mixture_moments(mean, variance)
+        seconds = {purpose: taken / len(chosen) for purpose, taken in clock.seconds.items()}
+        batch = {"batch": {"first": len(history), "size": n}}
+        parents = _first_trials(history, [every[i].origin for i in chosen])
+        return [
+            Proposal(
+                asked[i],
+                origin=self.lineage(parents, asked[i], every[i], seconds),
+                forecast=Forecast(
+                    mean=float(averages[0][i]), sd=math.sqrt(averages[1][i]), n_utilities=n_looked_at,
+                    feasible=float(np.exp(view.log_feasible(rows[:, np.array([i])])[0])),
+                    repairs=str(view.belief.repairs),
+                ),
+                notes=batch,
+            )
+            for i in chosen
+        ]  # fmt: skip
+
+    def _rows_to(self, view: _View, asked: Sequence[Candidate]) -> tuple[Rows, Rows]:
+        """Rows from what is known to candidates, and those among the candidates."""
+        archs, params = [candidate.arch for candidate in asked], [candidate.params for candidate in asked]
+        packed, features = self.distance.pack(archs), self._features_of(archs)
+        between, among = self.distance.cross(view.packed, packed), self.distance.pairwise(packed)
+        known = [candidate.params for candidate in view.known]
+        to_known = feature_differences(view.features, features)
+        return (
+            self._rows(between.d, between.d_bar, to_known, self.domain.differences(known, params)),
+            self._rows(
+                among.d,
+                among.d_bar,
+                feature_differences(features, features),
+                self.domain.differences(params, params),
+            ),
+        )
+
     def _promoted_by_value(self, history: History, view: _View | None, found: Found | None) -> Proposal | None:
         """The candidate to train longer, if one promises more for what is left to pay than the best new one does.
 
@@ -235,7 +310,7 @@ class NASBOT(PoolSearcher):
         evaluated, values = history.evaluated.candidates, history.evaluated.values
         if not evaluated:
             return None
-        pending = tuple(trial.candidate for trial in history.pending)
+        pending = tuple(trial.candidate for trial in history.pending[-N_PENDING:])
         faulty = tuple(trial.candidate for trial in history.failed if _is_its_own_fault(trial))
         numbers = np.arange(len(evaluated))
         if is_local := len(evaluated) > self.belief.local_above:
@@ -328,13 +403,14 @@ class NASBOT(PoolSearcher):
         for_utility: np.random.Generator,
         for_evolution: np.random.Generator,
         clock: _Stopwatch,
+        n_first: int = 0,
     ) -> Maximum:
         for_chance, for_settings = for_utility.spawn(2)
         chance = for_chance.random()
         centre = None if self.prior is None else self.domain.completed(self.prior)
         settings = Settings.of(self.domain, history, self.initial_pool(), for_settings, prior=centre)
         utility = self._utility_under(view, chance, for_utility, clock)
-        if view and view.is_local:
+        if view and view.is_local and not n_first:
             utility = self._closer_utility(utility, view, history, chance, for_utility, clock)
         operator = self.operator()
         n_evaluations = evaluation_schedule(self.step(history))
@@ -357,6 +433,7 @@ class NASBOT(PoolSearcher):
             is_rough=rough is not None,
             settings=settings,
             n_evaluations=n_evaluations,
+            n_first=n_first,
             rng=for_evolution,
         )
 
@@ -573,6 +650,12 @@ class _Stopwatch:
 def _tiled(x: Floats, rows: int, columns: int) -> Floats:
     """(k, n, m) repeated so many times; as it is where that is once, or where there is nothing."""
     return np.tile(x, (1, rows, columns)) if len(x) and (rows, columns) != (1, 1) else x
+
+
+def _first_trials(history: History, networks: Sequence[Architecture]) -> list[Trial]:
+    """The trials of any of these networks, in their order: all that ``lineage`` has to look at."""
+    wanted = list(dict.fromkeys(networks))
+    return [trial for trial in history if trial.arch in wanted]  # a list: hashing costs more than comparing with few
 
 
 def _is_its_own_fault(trial: Trial) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -93,7 +93,7 @@ class PoolSearcher:
 
     def lineage(
         self,
-        history: History,
+        history: Sequence[Trial],
         candidate: Candidate,
         found: Found | None,
         seconds: Mapping[str, float] | None = None,

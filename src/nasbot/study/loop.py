@@ -25,6 +25,7 @@ OnChange = Callable[[Trial], None]
 RETRIES = {FailureCause.KILLED: 1, FailureCause.ENVIRONMENT: 3}
 RECOVERY_SECONDS = 5.0  # for a machine without room or descriptors, times the number of tries
 TURN_SECONDS = 0.05  # until another driver may have proposed
+FREE_FOR_BATCH = 16  # workers without a trial, from which on these are chosen together
 REQUEST_SECONDS = 0.5  # how long a request from outside may wait while trials run
 
 
@@ -89,6 +90,7 @@ class Loop:
     # -- beginning trials ----------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
+        self._propose_ahead()
         while len(self._running) < self._executor.slots and self._may_begin():
             try:
                 trial = self._study.begin(self._has_budget, proposes=self._proposes)
@@ -102,13 +104,21 @@ class Loop:
             self._running.add(trial.number)
             self._tell(trial)
 
+    def _propose_ahead(self) -> None:
+        """Where many workers are free, let the searcher choose for all of them at once."""
+        free = self._executor.slots - len(self._running)
+        if free < FREE_FOR_BATCH or not self._proposes or not self._may_begin():
+            return
+        history = self._study.history
+        if self._has_budget(history):
+            left = free if self._budget.trials is None else self._budget.trials - history.n_begun
+            self._study.propose_ahead(min(free, left))
+
     def _may_begin(self) -> bool:
         return not (self._is_paused or self.is_stopping or self._is_failing())
 
     def _has_budget(self, history: History) -> bool:
-        unspent = (TrialState.WAITING, TrialState.CANCELLED)
-        n = sum(trial.state not in unspent for trial in history)
-        return not self._budget.is_spent(trials=n, seconds=self._study.elapsed())
+        return not self._budget.is_spent(trials=history.n_begun, seconds=self._study.elapsed())
 
     def _waits_for_others(self) -> bool:
         """Wait a moment where other drivers keep this one here: one proposes, or runs what may come back to wait."""

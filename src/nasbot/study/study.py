@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import TypedDict, Unpack, overload
 
 from nasbot._rng import checked_seed
 from nasbot._typing import Json
@@ -27,7 +27,7 @@ from nasbot.errors import NasbotError, OptionError, StudyError
 from nasbot.execution import Executor, Limits, LocalExecutor, Objective, SerialExecutor, outcome_of
 from nasbot.execution.evaluation import as_number
 from nasbot.execution.interruption import Interrupted, allowed, leaving_on_signals, shielded
-from nasbot.searchers.base import Proposal, Searcher
+from nasbot.searchers.base import Proposal, ProposesMany, Searcher
 from nasbot.storage import Answer, MemoryStorage, Request, Run, RunState, Storage, is_begun, open_storage
 from nasbot.storage.base import Decide, change
 from nasbot.storage.base import shared as shared_storage
@@ -146,8 +146,26 @@ class Study(StudyView):
 
     # -- one trial at a time -------------------------------------------------------------------------------------------
 
-    def ask(self) -> Trial:
-        """The next trial to evaluate, recorded as running: one that waits, else a new proposal."""
+    @overload
+    def ask(self) -> Trial: ...
+    @overload
+    def ask(self, n: int) -> list[Trial]: ...
+    def ask(self, n: int | None = None) -> Trial | list[Trial]:
+        """The next trial to evaluate, recorded as running: one that waits, else a new proposal.
+
+        Args:
+            n: for so many workers at once, a list of trials. NASBOT then chooses all of them by Thompson sampling from
+                one belief, which takes little longer than choosing one; other searchers choose one after the other.
+
+        Raises:
+            OptionError: n is below 1.
+            ExhaustedError: no candidate of the domain is left.
+        """
+        if n is not None:
+            if n < 1:
+                raise OptionError(f"n: expected at least 1 trial to ask for, got {n}")
+            self.propose_ahead(n)
+            return [self.ask() for _ in range(n)]
         if self._now is None:
             self._start_clock(time.monotonic)
         if self._run is None:
@@ -426,6 +444,23 @@ class Study(StudyView):
 
             return next(iter(self._change(next_proposed)), None)
 
+    def propose_ahead(self, n: int) -> None:
+        """Let so many trials wait, those that do so already included, where the searcher chooses many at once."""
+        history = self.history
+        n -= sum(trial.state is TrialState.WAITING for trial in history.pending)
+        if n < 2 or self._shared is not None or not isinstance(self.searcher, ProposesMany):
+            return
+        begun = time.perf_counter()
+        with allowed():
+            proposals = self._propose_many(history, n)
+        seconds = (time.perf_counter() - begun) / max(1, len(proposals))
+        trials: list[Trial] = []
+        for proposal in proposals:
+            trials.append(self._checked(proposal, history, seconds))
+            history = history.with_trial(trials[-1])
+        if trials:
+            self._storage.save(*trials)
+
     def finish(self, number: int, outcome: Outcome, *, at: float) -> Trial:
         """Record the outcome of a running trial that ended at ``at`` on the executor's clock."""
         return self._record(number, outcome, at=self._on_study_clock(at))
@@ -474,7 +509,10 @@ class Study(StudyView):
         begun = time.perf_counter()
         with allowed():
             proposal = self._propose(history)
-        seconds = time.perf_counter() - begun
+        return self._checked(proposal, history, time.perf_counter() - begun)
+
+    def _checked(self, proposal: Proposal, history: History, seconds: float) -> Trial:
+        """The trial of a proposal that keeps its promises, chosen in so many seconds."""
         try:
             self.searcher.domain.check(proposal.candidate)
         except NasbotError as error:

@@ -17,7 +17,7 @@ from nasbot._rng import Role, checked_seed, stream
 from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
 from nasbot.errors import StudyError
-from nasbot.searchers.base import Explains, Proposal, Recommends, Searcher
+from nasbot.searchers.base import Explains, Proposal, ProposesMany, Recommends, Searcher
 from nasbot.searchers.effect import Effect, Effects
 from nasbot.storage import Run, Storage, open_storage
 from nasbot.study.deciding import DecidingTime
@@ -127,8 +127,17 @@ class StudyView:
     def replay(self) -> Iterator[tuple[Trial, Proposal]]:
         """Every trial that was proposed, with the proposal that its history gives now: they should agree."""
         history = self.history
+        batch: tuple[int, Sequence[Proposal]] = (-1, ())
         for trial in history:
-            if trial.origin.searcher not in NOT_PROPOSED:
+            if trial.origin.searcher in NOT_PROPOSED:
+                continue
+            first, size = _batch_of(trial)
+            if size and first != batch[0]:
+                batch = (first, self._propose_many(history.at_proposal(first), size))
+            place = trial.number - first
+            if size and place < len(batch[1]):
+                yield trial, batch[1][place]
+            else:
                 yield trial, self._propose(history.at_proposal(trial.number))
 
     def replay_differences(self) -> list[str]:
@@ -140,6 +149,10 @@ class StudyView:
 
     def _propose(self, history: History) -> Proposal:
         return self.searcher.propose(history, rng=self._stream(history))
+
+    def _propose_many(self, history: History, n: int) -> Sequence[Proposal]:
+        assert isinstance(self.searcher, ProposesMany)
+        return self.searcher.propose_many(history, n, rng=self._stream(history))
 
     def _stream(self, history: History) -> np.random.Generator:
         """The random numbers for the trial that follows this history."""
@@ -181,3 +194,13 @@ def known_trial(history: History, trial: Trial | int) -> Trial:
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(history):
         raise StudyError(f"there is no trial {str(number)[:40]}; the study has {len(history)}, numbered from 0")
     return history[number]
+
+
+def _batch_of(trial: Trial) -> tuple[int, int]:
+    """The number of the first trial of those chosen together, and how many were wanted; size 0: chosen alone."""
+    batch = trial.notes.get("batch")
+    if not isinstance(batch, Mapping):
+        return trial.number, 0
+    first, size = batch.get("first"), batch.get("size")
+    is_one = isinstance(first, int) and isinstance(size, int) and 0 <= first <= trial.number and size > 1
+    return (first, size) if is_one else (trial.number, 0)  # type: ignore[return-value]  # just checked
