@@ -18,16 +18,20 @@ from itertools import count, islice
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import norm, spearmanr
 
 from nasbot.architecture import Architecture, SearchSpace, initial_pool
 from nasbot.candidate import Candidate
 from nasbot.evolution import Mutation, MutationOperator
+from nasbot.gp.warping import Warp, warp_values
 from nasbot.otmann import NeighbourIndex
 from nasbot.searchers import NASBOT
+from nasbot.searchers.effect import Effect
+from nasbot.searchers.nasbot import _Stopwatch
 from nasbot.storage import open_storage
 from nasbot.study import Study
 from nasbot.synthetic import SYNTHETIC
-from nasbot.trial import Scored, Trial
+from nasbot.trial import History, Scored, Trial
 
 KIND, FUNCTION = "mlp-reg", "f2"
 N_PROPOSALS = 5
@@ -43,11 +47,14 @@ def main() -> None:
     parser.add_argument("--networks", type=int, default=1000, help="Evaluated networks in the study.")
     parser.add_argument("--asks", type=int, default=N_WORKERS, help="Workers that ask at once.")
     parser.add_argument("--index", action="store_true", help="Measure the neighbour index alone.")
-    parser.add_argument("--queries", type=int, default=100, help="With --index: networks whose neighbours are asked.")
+    parser.add_argument("--accuracy", action="store_true", help="Compare predictions with those of the exact GP.")
+    parser.add_argument("--queries", type=int, default=100, help="With --index and --accuracy: networks asked about.")
     parser.add_argument("--json", action="store_true", help="Print the figures as one line of JSON.")
     options = parser.parse_args()
     if options.index:
         figures = indexed(options.networks, options.queries)
+    elif options.accuracy:
+        figures = predicted(options.networks, options.queries)
     else:
         figures = measured(options.networks, options.asks)
     if not options.json:
@@ -135,6 +142,41 @@ def indexed(n: int, n_queries: int, k: int = 64) -> dict[str, float]:
             same += bool((np.lexsort((np.arange(n), d))[:k] == each.numbers[0]).all())
         figures["exact_answers"] = same
     return figures
+
+
+def predicted(n: int, n_queries: int) -> dict[str, float]:
+    """Predictions of networks that were not evaluated, by the local belief and by the exact GP on all n.
+
+    Both have the hyper-parameters of the local one. Log densities are of the true values in standardised units.
+    """
+    networks = list(_networks(n + n_queries, list(initial_pool(KIND))))
+    order = np.random.default_rng(2).permutation(len(networks))
+    known, asked = [networks[i] for i in order[:n]], [networks[i] for i in order[n:]]
+    trials = [Trial(number=i, candidate=Candidate(arch)).begun(0.0) for i, arch in enumerate(known)]
+    history = History(t.ended(Scored(_value(t.arch)), at=1.0, rank=t.number) for t in trials)
+    searcher, candidates = _searcher(), [(Candidate(arch), "") for arch in asked]
+    local = searcher.believed(history, candidates, rng=np.random.default_rng(0))
+    exact = exact_effects(searcher, history, candidates)
+    values = np.sort(history.evaluated.values)
+    truth = np.array([_value(arch) for arch in asked])
+    standardised = np.interp(truth, values, np.sort(warp_values(history.evaluated.values, Warp.RANK).standardised))
+    figures: dict[str, float] = {"networks": n, "queries": n_queries}
+    for name, effects in (("local", local), ("exact", exact)):
+        mean, sd = (np.array([getattr(effect, part) for effect in effects]) for part in ("mean", "observed_sd"))
+        figures[f"{name}_rank_correlation"] = round(float(spearmanr(mean, truth).statistic), 4)
+        figures[f"{name}_log_density"] = round(float(norm.logpdf(standardised, mean, sd).mean()), 4)
+    return figures
+
+
+def exact_effects(searcher: NASBOT, history: History, asked: Sequence[tuple[Candidate, str]]) -> list[Effect]:
+    """What the searcher would say with the same hyper-parameters and all evaluated networks known at once."""
+    view = searcher._view(history, np.random.default_rng(0), _Stopwatch())
+    assert view is not None
+    known = tuple(history.evaluated.candidates)
+    every, rows = np.arange(len(known)), searcher._rows_among(known)
+    belief = view.belief.knowing_only(every, rows)
+    exact = searcher._asked(belief, every, known, len(known), len(known), rows)
+    return list(searcher._effects(exact, history, asked))
 
 
 def fill(file: Path, n: int) -> None:

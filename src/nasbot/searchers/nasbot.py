@@ -75,7 +75,7 @@ N_NEAREST = 5  # evaluated networks shown beside a prediction
 N_PER_FIT = 64  # evaluations after which hyper-parameters are found again
 N_REMEMBERED = 500  # of them are known to the belief,
 N_BEST = 64  # these the best, and a fair sample of the others;
-N_CLOSER = 16  # nearest ones are known beside these to judge a candidate in the end,
+N_CLOSER = 32  # nearest ones are known beside these to judge a candidate in the end,
 N_FINALISTS = 8  # if it is one of so many.
 # For many workers at once:
 N_PENDING = 256  # pending networks, the latest, that the belief is told of
