@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -67,7 +68,9 @@ def measured(n: int, n_asks: int = N_WORKERS) -> dict[str, float]:
     """The figures for a study of n evaluated networks."""
     with tempfile.TemporaryDirectory(prefix="nasbot-scale-") as folder:
         file = Path(folder) / "scale.db"
-        fill(file, n)
+        filling = get_context("spawn").Process(target=fill, args=(file, n))  # its memory is not the study's
+        filling.start()
+        filling.join()
         resuming = _Clock()
         study = Study.open(file, _searcher())
         resuming.stop()
@@ -170,7 +173,8 @@ def predicted(n: int, n_queries: int) -> dict[str, float]:
 
 def exact_effects(searcher: NASBOT, history: History, asked: Sequence[tuple[Candidate, str]]) -> list[Effect]:
     """What the searcher would say with the same hyper-parameters and all evaluated networks known at once."""
-    view = searcher._view(history, np.random.default_rng(0), _Stopwatch())
+    for_belief, _, _ = np.random.default_rng(0).spawn(3)  # as ``believed`` has it
+    view = searcher._view(history, for_belief, _Stopwatch())
     assert view is not None
     known = tuple(history.evaluated.candidates)
     every, rows = np.arange(len(known)), searcher._rows_among(known)

@@ -250,7 +250,10 @@ class SqliteStorage:
             db.execute("COMMIT")
         trials = {} if before is None else {trial.number: trial for trial in before.finished}
         curves = {number: tuple(curve) for number, curve in groupby(points, key=lambda row: row[0])}
-        trials.update({row[0]: self._trial(row, curves.pop(row[0], ())) for row in rows})
+        rows.reverse()
+        while rows:  # each forgotten once it is a trial: the rows of 100,000 are 200 MB
+            row = rows.pop()
+            trials[row[0]] = self._trial(row, curves.pop(row[0], ()))
         if curves:
             raise StorageError(f"there are points of a curve of trial {next(iter(curves))}, which is not there")
         if len(trials) != n_trials:
@@ -298,7 +301,7 @@ class SqliteStorage:
         known = self._known.get(row[0])
         if known is None or known[0] != row or known[1] != curve:
             known = (row, curve, trial_of(row, curve, self._vocabulary, self._direction()))
-            if self.read_only:
+            if self.read_only and known[2].outcome is None:
                 self._known[row[0]] = known
         return known[2]
 
