@@ -355,3 +355,24 @@ def test_a_search_on_data_shortens_trainings_by_steps():
     X, y = load_diabetes(return_X_y=True)
     with pytest.raises(OptionError, match="expected of='steps'"):
         nasbot.search(X, y, budget=2, name=None, fidelity=nasbot.Fidelity(of="rows"))
+
+
+def test_a_search_in_a_database(wine, database, elsewhere):
+    X, y = wine
+    where = f"{database}#wine"
+    study = nasbot.search(X, y, budget=2, name=where, shared=True, executor="here", recipe=SHORT)
+    assert len(study.history.finished) == 2
+    study.close()
+    more = nasbot.search(X, y, budget=4, name=where, shared=True, executor="here", recipe=SHORT)
+    assert len(more.history.finished) == 4
+    assert more.files.resolve() == elsewhere / "studies/wine.files"
+    assert set(more.model().predict(X)) <= set(y)
+    more.close()
+    (elsewhere / "studies").rename(elsewhere / "moved")
+    with pytest.raises(FileError, match="NASBOT_STUDIES names the folder"):
+        FoundStudy.open(where)
+
+
+def test_a_file_has_one_driver(wine):
+    with pytest.raises(OptionError, match="expected the address of a database"):
+        nasbot.search(*wine, budget=2, name="wine", shared=True, **QUICK)

@@ -12,8 +12,10 @@ import numpy as np
 from nasbot._typing import Json
 from nasbot.automl.files import DATA, FILES, WEIGHTS, Temporary, files_of
 from nasbot.errors import FileError, OptionError, StudyError
-from nasbot.storage import Storage, open_storage
-from nasbot.study import StudyView, study_path
+from nasbot.storage import Address, Storage, is_begun, open_storage
+from nasbot.storage.addresses import place_of
+from nasbot.storage.paths import FOLDER_VARIABLE
+from nasbot.study import StudyView
 from nasbot.study.budget import parse_seconds
 from nasbot.trial import Trial
 
@@ -111,12 +113,13 @@ class FoundStudy(StudyView):
 
     @classmethod
     def open(cls, where: str | Path) -> FoundStudy:
-        """The study of this name or file, that ``nasbot.search`` or ``nasbot run`` began."""
-        path = study_path(where)
-        files = files_of(path)
-        if path.exists() and not files.is_dir():  # a study that is not there is the storage's to report
-            raise FileError(f"{files}: no such folder; expected the data and weights of a search on data there")
-        return cls(open_storage(path, read_only=True), files)
+        """The study of this name, file or address, that ``nasbot.search`` or ``nasbot run`` began."""
+        place = place_of(where)
+        files = files_of(place)
+        if is_begun(place) and not files.is_dir():  # a study that is not there is the storage's to report
+            hint = f"; {FOLDER_VARIABLE} names the folder that holds it" if isinstance(place, Address) else ""
+            raise FileError(f"{files}: no such folder; expected the data and weights of a search on data there{hint}")
+        return cls(open_storage(place, read_only=True), files)
 
     @property
     def dataset(self) -> Dataset:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nasbot.automl.found import FoundStudy
     from nasbot.data.dataset import Dataset, Part
     from nasbot.exporting.model_file import Model
+    from nasbot.storage import Address
 
 # -- taking it away ---------------------------------------------------------------------------------------------------
 
@@ -188,7 +189,7 @@ def _metrics(data: Dataset, metric: Metric, predictions: np.ndarray, part: Part)
     return {name: value for name, value in found.items() if math.isfinite(value)}
 
 
-def file_name(study_path: Path) -> str:
+def file_name(place: Path | Address) -> str:
     """A name for what is exported from a study: that of its file, such that Python can import it."""
-    name = re.sub(r"\W", "_", study_path.stem, flags=re.ASCII) or "network"
+    name = re.sub(r"\W", "_", place.stem, flags=re.ASCII) or "network"
     return f"network_{name}" if name[0].isdigit() else name

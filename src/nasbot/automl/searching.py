@@ -41,8 +41,8 @@ from nasbot.domain import Domain, Fidelity, Param
 from nasbot.errors import OptionError, StudyError
 from nasbot.execution import Executor, SerialExecutor
 from nasbot.otmann.solver import compile_in_background
-from nasbot.storage import MemoryStorage, Storage, is_begun, open_storage
-from nasbot.storage.paths import study_path
+from nasbot.storage import Address, MemoryStorage, Storage, is_begun, open_storage
+from nasbot.storage.addresses import place_of
 from nasbot.study import Budget, Study, StudyView
 from nasbot.study.loop import OnChange
 from nasbot.trial import FINAL, Direction, History, Scored, Trial, TrialState
@@ -72,7 +72,7 @@ class Prepared:
     data: Dataset
     plan: Plan
     searcher: Searcher
-    path: Path | None  # of the study; None keeps nothing
+    path: Path | Address | None  # of the study; None keeps nothing
     is_resumed: bool
     history: History  # of a study that goes on
     metric: Metric | None = None  # that values are of; None: the validation loss
@@ -102,6 +102,7 @@ def search(
     seed: int = 0,
     name: str | Path | None = AUTOMATIC,
     fork: str | Path | None = None,
+    shared: bool = False,
     on_start: Callable[[Prepared], None] | None = None,
     on_change: OnChange | None = None,
     **data_options: Any,
@@ -135,7 +136,8 @@ def search(
         seconds_per_trial: longest training of one network; by default from the budget.
         max_failures: failures in a row after which the search ends; None: never.
         seed: random seed (data split, initial weights, search).
-        name: of the study, or its file; made from the data by default, None keeps nothing.
+        name: of the study, its file, or its address in a database; made from the data by default, None keeps nothing.
+        shared: whether other drivers that say so may work on the study at the same time.
         fork: the name of a new study that begins with the completed trials of ``name``.
         on_start: called with what is about to happen.
         on_change: called with every new state of a trial.
@@ -162,7 +164,7 @@ def search(
         raise OptionError("fidelity: a search on data shortens trainings by their steps; expected of='steps'")
     if isinstance(executor, str):
         check_place(executor, memory_per_trial=memory_per_trial, address=address, cpus_per_trial=cpus_per_trial)
-    path = None if name is None else study_path(default_name(data, seed) if name == AUTOMATIC else name)
+    path = None if name is None else place_of(default_name(data, seed) if name == AUTOMATIC else name)
     source, path = (None, path) if fork is None else _forked(path, fork)
     chosen = _recipe(recipe)
     stored = _stored(path)
@@ -207,7 +209,7 @@ def search(
     data.save(files / DATA)
     storage: Storage = MemoryStorage()
     if path is not None:
-        storage = open_storage(path, vocabulary=domain.networks.vocabulary)
+        storage = open_storage(path, vocabulary=domain.networks.vocabulary, shared=shared)
     try:
         taken_over = _taken_over(source, path, finder, context) if storage.settings() is None else ()
         study = _study(storage, finder, seed, judged_by, context, taken_over)
@@ -343,7 +345,7 @@ def _study(
 
 
 def _taken_over(
-    source: Path | None, path: Path | None, searcher: Searcher, context: Mapping[str, Json]
+    source: Path | Address | None, path: Path | Address | None, searcher: Searcher, context: Mapping[str, Json]
 ) -> Sequence[Trial]:
     """The trials of the study that is forked, with the weights that are kept of them."""
     if source is None or path is None:
@@ -426,7 +428,7 @@ def _searcher(
     return found if stored is None else as_begun(found, stored)
 
 
-def _check_same_searcher(path: Path | None, stored: Mapping[str, Json] | None, searcher: Searcher) -> None:
+def _check_same_searcher(path: Path | Address | None, stored: Mapping[str, Json] | None, searcher: Searcher) -> None:
     described = None if stored is None else stored.get("searcher")
     before = described.get("name") if isinstance(described, Mapping) else searcher.name
     if before != searcher.name:
@@ -500,13 +502,13 @@ def _without(budget: Budget, spent: float) -> Budget:
 # -- a study that is there ---------------------------------------------------------------------------------------------
 
 
-def _forked(path: Path | None, fork: str | Path) -> tuple[Path, Path]:
+def _forked(path: Path | Address | None, fork: str | Path) -> tuple[Path | Address, Path | Address]:
     if path is None or not is_begun(path):
         raise StudyError(f"there is no study {path} to fork")
-    return path, study_path(fork)
+    return path, place_of(fork)
 
 
-def _stored(path: Path | None) -> Mapping[str, Json] | None:
+def _stored(path: Path | Address | None) -> Mapping[str, Json] | None:
     """The settings of the study that is there already, None where there is none."""
     if path is None or not is_begun(path):
         return None
@@ -520,7 +522,7 @@ def _context(stored: Mapping[str, Json] | None) -> Mapping[str, Json] | None:
 
 
 def _check_same_search(
-    path: Path | None,
+    path: Path | Address | None,
     stored: Mapping[str, Json] | None,
     data: Dataset,
     recipe: Recipe,
@@ -548,7 +550,7 @@ def _check_same_search(
         raise _other(path, "recipe", begun_with, recipe.name)
 
 
-def _other(path: Path | None, what: str, before: object, now: object) -> StudyError:
+def _other(path: Path | Address | None, what: str, before: object, now: object) -> StudyError:
     return StudyError(
         f"{path} was begun with {what} {before}, not {now}; use that, choose another name, or fork it "
         "(--fork NEW begins a study with its completed trials, where they still hold)"

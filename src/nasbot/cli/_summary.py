@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nasbot.storage import Tally, open_storage
-from nasbot.storage.paths import SUFFIX, studies_folder, study_path
+from nasbot.storage import Address, Tally, open_storage
+from nasbot.storage.addresses import place_of
+from nasbot.storage.paths import SUFFIX, studies_folder
 from nasbot.study.status import StudyStatus, status_of
 
 
@@ -16,7 +17,7 @@ class Summary:
     """What a reader sees of a study at one moment."""
 
     name: str
-    path: Path
+    path: Path | Address
     status: StudyStatus
     tally: Tally
 
@@ -40,8 +41,8 @@ class Summary:
 class Watched:
     """A study's file, open for reading, to be summarised as often as one likes."""
 
-    def __init__(self, study: str) -> None:
-        self.path = study_path(study)
+    def __init__(self, study: str | Path | Address) -> None:
+        self.path = place_of(study)
         self.storage = open_storage(self.path, read_only=True)
 
     def summary(self) -> Summary:
@@ -55,8 +56,10 @@ class Watched:
         self.storage.close()
 
 
-def name_of(path: Path) -> str:
+def name_of(path: Path | Address) -> str:
     """What to call a study in a command: its name where it lives in the studies' folder, its path elsewhere."""
+    if isinstance(path, Address):
+        return str(path)
     is_at_home = path.parent == studies_folder() and path.suffix == SUFFIX
     return path.name.removesuffix(SUFFIX) if is_at_home else str(path)
 

@@ -43,11 +43,12 @@ def retry(study: Study, trial: Trial, as_json: Json = False) -> None:
 
 
 def _ask(study: str, kind: str, trial: int | None, *, as_json: bool) -> None:
-    from nasbot.storage.paths import study_path
+    from nasbot.storage.addresses import without_password
     from nasbot.study.requests import ask_study
 
-    asked = ask_study(study_path(study), kind, trial)
+    asked = ask_study(study, kind, trial)
     if as_json:
-        print_json({"study": study, "request": kind, "trial": trial, "done": asked.done, "message": asked.text})
+        record = {"study": without_password(study), "request": kind, "trial": trial}
+        print_json(record | {"done": asked.done, "message": asked.text})
     else:
         print(one_line(asked.text))

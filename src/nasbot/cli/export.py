@@ -43,9 +43,10 @@ def export(
 def _exported(study: str, to: str, out: str | None, *, single: bool, overwrite: bool) -> tuple[Path, ...]:
     from nasbot.automl import FoundStudy
     from nasbot.automl.model import file_name
-    from nasbot.study import StudyView, study_path
+    from nasbot.storage.addresses import place_of
+    from nasbot.study import StudyView
 
-    path = out or file_name(study_path(study))
+    path = out or file_name(place_of(study))
     if to == "json":  # a study of any objective has networks; only one on data has weights
         from nasbot.exporting.export import export as export_model
 

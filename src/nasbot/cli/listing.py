@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,10 +12,14 @@ from nasbot.cli._outcome import one_line
 from nasbot.cli._output import print_json, print_table
 from nasbot.errors import NasbotError
 
+if TYPE_CHECKING:
+    from nasbot.storage import Address
+
 
 def list_studies(
     folder: Annotated[
-        str | None, typer.Argument(metavar="FOLDER", help="Folder to list; default: the studies folder.")
+        str | None,
+        typer.Argument(metavar="FOLDER", help="Folder to list, or a database's address; default: the studies folder."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -23,14 +27,16 @@ def list_studies(
 
     A file that cannot be read is listed with what is wrong with it.
     """
-    from nasbot.storage.paths import studies_folder, study_files
+    from nasbot.storage.addresses import is_address, without_password
+    from nasbot.storage.opening import studies_in
+    from nasbot.storage.paths import studies_folder
 
-    where = studies_folder() if folder is None else Path(folder)
-    records = [_record(path) for path in study_files(where)]
+    where = studies_folder() if folder is None else folder if is_address(folder) else Path(folder)
+    records = [_record(place) for place in studies_in(where)]
     if as_json:
         print_json(records)
     elif not records:
-        print(f"no studies in {one_line(str(where))}")
+        print(f"no studies in {one_line(without_password(str(where)))}")
     else:
         print_table(("study", "state", "trials", "best", "driven", "seen"), [_row(record) for record in records])
         for record in records:
@@ -38,11 +44,12 @@ def list_studies(
                 print(f"{one_line(record['study'])}: {one_line(record['error'])}")
 
 
-def _record(path: Path) -> dict[str, Any]:
+def _record(path: Path | Address) -> dict[str, Any]:
     from nasbot.cli._summary import Watched, name_of
 
+    is_bare = isinstance(path, Path) and path.parent == Path()
     try:
-        with Watched(str(path.absolute()) if path.parent == Path() else str(path)) as watched:
+        with Watched(path.absolute() if is_bare and isinstance(path, Path) else path) as watched:
             return watched.summary().to_dict()
     except NasbotError as error:
         return {"study": name_of(path), "file": str(path), "state": "unreadable", "error": str(error)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -45,6 +44,7 @@ def plot(
     from nasbot.plots.plot import PLOTS, PlotOptions, file_name
     from nasbot.plots.plot import plot as draw
     from nasbot.plots.snapshot import Snapshot
+    from nasbot.storage.addresses import place_of
     from nasbot.study import StudyView
 
     if name not in PLOTS:
@@ -53,9 +53,9 @@ def plot(
         raise OptionError(f"--against is for compare, got {name}")
     with ExitStack() as opened:
         shown, *others = (
-            Snapshot.of(opened.enter_context(StudyView.read(where)), name=Path(where).stem)
+            Snapshot.of(opened.enter_context(StudyView.read(where)), name=place_of(where).stem)
             for where in (study, *(against or ()))
         )
     options = PlotOptions(by=by, cost=cost, trial=trial, other=other, n_best=best, against=tuple(others))
-    path = draw(shown, name, out or file_name(study, name), options=options)
+    path = draw(shown, name, out or file_name(shown.name, name), options=options)
     print(f"drew {one_line(str(path))}")

@@ -26,13 +26,14 @@ def report(
     """
     from nasbot.page.html import report_html, write_report
     from nasbot.plots.snapshot import Snapshot
-    from nasbot.study import StudyView, study_path
+    from nasbot.storage.addresses import place_of
+    from nasbot.study import StudyView
 
     others = []
     for name in compare or ():
         with StudyView.read(name) as view:
-            others.append(Snapshot.of(view, name=study_path(name).stem))
-    path = study_path(study)
+            others.append(Snapshot.of(view, name=place_of(name).stem))
+    path = place_of(study)
     with StudyView.read(study) as view:
         snapshot = Snapshot.of(view, name=path.stem)
         html = report_html(snapshot, file=str(path), status=view.status(), others=others)

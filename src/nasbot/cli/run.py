@@ -55,7 +55,9 @@ def run(
     metric: MetricName = None,
     workers: Workers = None,
     seed: Seed = 0,
-    name: Annotated[str | None, typer.Option(help="Name of the study, or its file; default: from the data.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the study, its file or address; default: from the data.")
+    ] = None,
     task: Annotated[str | None, typer.Option(help="regression or classification; inferred by default.")] = None,
     drop: Annotated[list[str] | None, typer.Option(metavar="COL", help="Column to drop; may be repeated.")] = None,
     group: Annotated[
@@ -109,6 +111,9 @@ def run(
     max_failures: Annotated[
         int, typer.Option(metavar="N", help="Stop after this many failures in a row; 0: never.")
     ] = 3,
+    shared: Annotated[
+        bool, typer.Option("--shared", help="Let others that say so work on the study at the same time.")
+    ] = False,
     serve: Annotated[bool, typer.Option("--serve", help="Show the search as a live page while it runs.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -153,6 +158,7 @@ def run(
         cpus_per_trial=cpus_per_trial,
         max_failures=max_failures or None,
         fork=fork,
+        shared=shared,
     )
     shown = kept_best(found, begun)
     if as_json:
@@ -170,6 +176,7 @@ def searched(data: Dataset, *, serves: bool = False, **options: Any) -> tuple[Fo
     from nasbot.cli._progress import progress
     from nasbot.data.metrics import default_metric
     from nasbot.execution.interruption import Interrupted, leaving_on_signals
+    from nasbot.storage import is_begun
     from nasbot.study import StudyView
     from nasbot.study.interrupted_message import interrupted_message
 
@@ -191,7 +198,7 @@ def searched(data: Dataset, *, serves: bool = False, **options: Any) -> tuple[Fo
         try:
             found = search(data, on_start=start, on_change=lambda trial: tell[0](trial), **options)
         except Interrupted as stop:
-            if begun and begun[0].path is not None and begun[0].path.exists():
+            if begun and begun[0].path is not None and is_begun(begun[0].path):
                 stack.close()
                 with StudyView.read(begun[0].path) as view:
                     print(interrupted_message(view, stop, resume=_command_line()), file=sys.stderr)
@@ -205,7 +212,7 @@ def kept_best(study: FoundStudy, planned: Prepared) -> dict[str, Any]:
 
     record: dict[str, Any] = {
         **record_of(study),
-        "study": None if planned.path is None else planned.path.name.removesuffix(planned.path.suffix),
+        "study": None if planned.path is None else planned.path.stem,
         "file": None if planned.path is None else str(planned.path),
         "files": str(study.files),
     }
@@ -279,6 +286,8 @@ def study_argument(planned: Prepared) -> str:
     from nasbot.study import study_path
 
     path = planned.path or Path()
+    if not isinstance(path, Path):
+        return shlex.quote(str(path))
     stem = path.name.removesuffix(path.suffix)
     try:
         return stem if study_path(stem) == path else str(path)
@@ -323,8 +332,8 @@ def _page(planned: Prepared) -> Iterator[None]:
         from nasbot.page.sidecar import served_beside
     except ModuleNotFoundError as missing:
         raise OptionError(f"--serve needs {missing.name}: install nasbot with its extra, nasbot[web]") from None
-    if planned.path is None:
-        raise OptionError("--serve: expected a study with a name, whose file the page can read")
+    if not isinstance(planned.path, Path):
+        raise OptionError("--serve: expected a study with a name or a file, which the page can read")
     with served_beside(planned.path) as address:
         print(f"page: {address}", file=sys.stderr, flush=True)
         yield
@@ -374,7 +383,10 @@ def _name(data: str, target: str, prepared: Dataset, seed: int) -> str:
 
 
 def _command_line() -> str:
-    return " ".join([program_name(), *(one_line(shlex.quote(argument)) for argument in sys.argv[1:])])
+    from nasbot.storage.addresses import without_password
+
+    arguments = map(without_password, sys.argv[1:])
+    return " ".join([program_name(), *(one_line(shlex.quote(argument)) for argument in arguments)])
 
 
 def _commands() -> set[str]:

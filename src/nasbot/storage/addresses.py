@@ -21,6 +21,11 @@ class Address:
     name: str
     database: str = field(repr=False)  # as libpq takes it, with a password if one was given
 
+    @property
+    def stem(self) -> str:
+        """What files made from the study are called after, as of a Path."""
+        return self.name
+
     def __str__(self) -> str:
         return f"{without_password(self.database)}#{self.name}"
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from nasbot.architecture import Vocabulary
 from nasbot.errors import OptionError
 from nasbot.storage import sqlite
-from nasbot.storage.addresses import Address, place_of
+from nasbot.storage.addresses import Address, is_address, place_of
+from nasbot.storage.paths import study_files
 from nasbot.storage.records import Request, RequestKind
 from nasbot.storage.sqlite import SqliteStorage
 
@@ -43,6 +44,14 @@ def is_begun(where: str | Path | Address) -> bool:
     """Whether there is such a study already."""
     place = place_of(where)
     return bool(_postgres().is_begun(place)) if isinstance(place, Address) else place.exists()
+
+
+def studies_in(where: str | Path) -> list[Path | Address]:
+    """The studies of a folder, or of the database at this address, by name."""
+    if isinstance(where, str) and is_address(where):
+        database = Address("", where.rpartition("#")[0] or where)
+        return [Address(name, database.database) for name in _postgres().study_names(database)]
+    return list(study_files(Path(where)))
 
 
 def post_request(where: str | Path | Address, kind: RequestKind | str, trial: int | None = None) -> Request:

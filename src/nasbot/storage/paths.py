@@ -23,7 +23,10 @@ def study_path(where: str | Path) -> Path:
     cannot lead out of that folder.
     """
     if not isinstance(where, Path) and where.startswith(("postgresql://", "postgres://")):
-        raise OptionError("study: expected a name or a file here, got the address of a database")
+        raise OptionError(
+            "study: this needs a study in a file, got the address of a database; status, show, list, report, plot, "
+            "export, run, pause, resume, stop, cancel and retry take one"
+        )
     if isinstance(where, Path) or os.sep in where or where.endswith(SUFFIX):
         if "\0" in str(where):
             raise OptionError("study: a file's name cannot contain a NUL character")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nasbot.errors import StudyError
-from nasbot.storage import RequestKind, open_storage, post_request
+from nasbot.storage import Address, RequestKind, open_storage, post_request
+from nasbot.storage.addresses import place_of
 from nasbot.study.status import StudyStatus, status_of
 from nasbot.trial import RETRY, Cancelled, Failed, History, Provenance, Trial, TrialState
 
@@ -22,10 +23,13 @@ class Asked(NamedTuple):
     text: str
 
 
-def ask_study(path: str | Path, kind: RequestKind | str, trial: int | None = None) -> Asked:
-    """Ask a study on disk to pause, resume, stop, cancel a trial or retry one. StudyError where that has no meaning."""
-    what, file = RequestKind(kind), Path(path)
-    reader = open_storage(file, read_only=True)
+def ask_study(where: str | Path, kind: RequestKind | str, trial: int | None = None) -> Asked:
+    """Ask a study (name, file or address) to pause, resume, stop, cancel a trial or retry one.
+
+    StudyError where that has no meaning.
+    """
+    what, place = RequestKind(kind), place_of(where)
+    reader = open_storage(place, read_only=True)
     try:
         status = status_of(reader)
         if status.is_driven and trial is not None:
@@ -33,17 +37,17 @@ def ask_study(path: str | Path, kind: RequestKind | str, trial: int | None = Non
     finally:
         reader.close()
     if status.is_driven:
-        post_request(file, what, trial)
+        post_request(place, what, trial)
         return Asked(False, f"asked {status.driver or 'the driver'} to {in_words(what, trial)}")
     if not what.names_trial or trial is None:
         raise StudyError(
-            f"{file}: nobody drives this study, so there is nothing to {_verb(what)}{how_to_go_on(status)}"
+            f"{place}: nobody drives this study, so there is nothing to {_verb(what)}{how_to_go_on(status)}"
         )
-    return Asked(True, _do(file, what, trial))
+    return Asked(True, _do(place, what, trial))
 
 
-def _do(path: Path, kind: RequestKind, number: int) -> str:
-    storage = open_storage(path)
+def _do(place: Path | Address, kind: RequestKind, number: int) -> str:
+    storage = open_storage(place)
     try:
         changed, text = changed_trial(storage.history(), kind, number, at=None)
         storage.save(changed)

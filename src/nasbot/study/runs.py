@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from nasbot._typing import Json
+from nasbot.storage.addresses import without_password
 from nasbot.storage.records import Run
 from nasbot.study.budget import Budget
 
@@ -38,15 +39,20 @@ def new_run(number: int, *, executor: str, workers: int | None, budget: Budget |
 
 
 def command_line() -> str | None:
-    """What to type to run this program again, from the same folder; None for an interactive session or ``-c``."""
+    """What to type to run this program again, from the same folder; None for an interactive session or ``-c``.
+
+    Without passwords: libpq finds them in PGPASSWORD or ~/.pgpass.
+    """
     original = list(sys.orig_argv)
     if not sys.argv or not sys.argv[0] or sys.argv[0] == "-c" or len(original) < 2:
         return None
     if Path(sys.argv[0]).name == "nasbot":
-        return shlex.join(["nasbot", *sys.argv[1:]])
-    if sys.argv[0].endswith(f"nasbot{os.sep}__main__.py"):
-        return shlex.join(["python", "-m", "nasbot", *sys.argv[1:]])
-    return shlex.join(["python", *original[1:]])
+        words = ["nasbot", *sys.argv[1:]]
+    elif sys.argv[0].endswith(f"nasbot{os.sep}__main__.py"):
+        words = ["python", "-m", "nasbot", *sys.argv[1:]]
+    else:
+        words = ["python", *original[1:]]
+    return shlex.join(map(without_password, words))
 
 
 def is_ours(command: str) -> bool:

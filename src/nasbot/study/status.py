@@ -37,8 +37,9 @@ class StudyStatus:
     state: StudyState
     at: float  # when this was looked up
     seen: float | None  # the last sign of life of a driver
-    run: Run | None  # the last one
+    run: Run | None  # the last one, of those that are open if there are any
     n_runs: int
+    n_drivers: int = 0  # those that are open
 
     @property
     def is_driven(self) -> bool:
@@ -74,7 +75,8 @@ class StudyStatus:
         """Who drives it, or drove it last, for people."""
         if self.run is None or self.run.pid is None:
             return None
-        return f"process {self.run.pid} on {self.run.host or 'an unknown machine'}"
+        last = f"process {self.run.pid} on {self.run.host or 'an unknown machine'}"
+        return f"{self.n_drivers} drivers, the last to join {last}" if self.n_drivers > 1 else last
 
     def to_dict(self) -> dict[str, Json]:
         """As plain data."""
@@ -92,6 +94,7 @@ class StudyStatus:
             "budget": None if budget is None else {"trials": budget.trials, "seconds": budget.seconds},
             "command": self.command,
             "n_runs": self.n_runs,
+            "n_drivers": self.n_drivers,
         }
 
 
@@ -99,9 +102,10 @@ def status_of(storage: Storage) -> StudyStatus:
     """How the study in this storage is doing now."""
     presence = storage.presence()  # before the runs: a driver that begins in between is seen a moment later
     runs = storage.runs()
-    run = runs[-1] if runs else None
+    driving = [run for run in runs if run.state is not RunState.ENDED and presence.is_held and not _is_gone(run)]
+    run = (driving or runs)[-1] if runs else None
     seen = presence.seen if run is None or presence.seen is None else max(presence.seen, run.begun)
-    return StudyStatus(_state(run, presence), time.time(), seen, run, len(runs))
+    return StudyStatus(_state(run, presence), time.time(), seen, run, len(runs), len(driving))
 
 
 def budget_of(run: Run) -> Budget | None:

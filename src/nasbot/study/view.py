@@ -19,7 +19,7 @@ from nasbot.architecture import Vocabulary
 from nasbot.errors import StudyError
 from nasbot.searchers.base import Explains, Proposal, ProposesMany, Recommends, Searcher
 from nasbot.searchers.effect import Effect, Effects
-from nasbot.storage import Run, Storage, open_storage
+from nasbot.storage import Address, Run, Storage, open_storage
 from nasbot.study.deciding import DecidingTime
 from nasbot.study.runs import numeric_differences
 from nasbot.study.status import StudyStatus, status_of
@@ -41,9 +41,9 @@ class StudyView:
 
     @classmethod
     def read(
-        cls, where: str | Path, *, vocabulary: Vocabulary | None = None, searcher: Searcher | None = None
+        cls, where: str | Path | Address, *, vocabulary: Vocabulary | None = None, searcher: Searcher | None = None
     ) -> StudyView:
-        """The study of this name or file, for reading; it may be running.
+        """The study of this name, file or address, for reading; it may be running.
 
         ``vocabulary`` and ``searcher`` are needed where they are not built in, the latter only for explanations.
         """
