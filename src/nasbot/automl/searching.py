@@ -455,7 +455,7 @@ def _waited_for(compiling: Thread | None) -> float:
     return time.monotonic() - begun
 
 
-def _for_refits(path: Path | None, data: Dataset, workers: int, length: Calibration | None) -> float:
+def _for_refits(path: Path | Address | None, data: Dataset, workers: int, length: Calibration | None) -> float:
     """Seconds to keep for refits: of a new study by the baseline's training, else as long as trainings took there."""
     from nasbot.training.refitting import rows_ratio
 
