@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from nasbot.callbacks.mlflow_log import MLflowLog
     from nasbot.callbacks.tensorboard_log import TensorBoardLog
     from nasbot.estimators import NASBOTClassifier, NASBOTRegressor
-    from nasbot.execution import Interrupted, Limits, LocalExecutor, RayExecutor
+    from nasbot.execution import Interrupted, Limits, LocalExecutor, RayExecutor, SpawnExecutor
     from nasbot.exporting.export import export
     from nasbot.exporting.model_file import load_model
     from nasbot.gp import BeliefOptions, GraphGP
@@ -94,7 +94,7 @@ register(
 
 # The names just above, by the module that is imported when one of them is first asked for: all of scipy comes with it.
 _LATER = {
-    **dict.fromkeys(("Interrupted", "Limits", "LocalExecutor", "RayExecutor"), "nasbot.execution"),
+    **dict.fromkeys(("Interrupted", "Limits", "LocalExecutor", "RayExecutor", "SpawnExecutor"), "nasbot.execution"),
     **dict.fromkeys(("BeliefOptions", "GraphGP"), "nasbot.gp"),
     **dict.fromkeys(("Callbacks", "Follower", "OnBest"), "nasbot.callbacks.follower"),
     "MLflowLog": "nasbot.callbacks.mlflow_log",
@@ -171,6 +171,7 @@ __all__ = [
     "SearchSpace",
     "Signal",
     "SolverError",
+    "SpawnExecutor",
     "StorageError",
     "Study",
     "StudyError",

@@ -9,9 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from nasbot._system import flags
 from nasbot.errors import FileError
 
-SAFELY = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe without a writer must not be waited for
+# A pipe without a writer must not be waited for; Windows would translate line ends in what is not O_BINARY.
+SAFELY = flags("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")
 
 
 def open_regular(path: Path, flags: int, *, owners: set[int] | None = None) -> int:

@@ -17,7 +17,7 @@ def test_a_machine_that_is_fit(run, tmp_path, monkeypatch):
     record = result.record
     assert record["ok"] is True
     names = [finding["name"] for finding in record["findings"]]
-    assert names == ["versions", "extras", "cores", "memory", "folder", "disk", "store", "training"]
+    assert names == ["versions", "extras", "cores", "memory", "workers", "folder", "disk", "store", "training"]
     assert {finding["level"] for finding in record["findings"]} <= {"ok", "warn"}
     assert list(tmp_path.iterdir()) == []  # it leaves nothing behind
 

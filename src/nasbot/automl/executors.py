@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
 
+from nasbot._system import n_cores
 from nasbot.errors import OptionError
-from nasbot.execution import Executor, Limits, LocalExecutor, RayExecutor, SerialExecutor
+from nasbot.execution import Executor, Limits, RayExecutor, SerialExecutor, process_executor
 
 # A trial ends itself when its time is up. One that does not (a hang, a single step that takes for ever) is ended.
 HARD_FACTOR, HARD_EXTRA = 3.0, 120.0
@@ -42,7 +42,7 @@ def executor_of(
         return SerialExecutor()
     limits = Limits(HARD_FACTOR * seconds + HARD_EXTRA, memory_per_trial)
     if given != "ray":
-        return LocalExecutor(n, limits=limits, threads=1)
+        return process_executor(n, limits=limits, threads=1)
     return RayExecutor(address, cpus_per_trial=cpus_per_trial, slots=workers, limits=limits)
 
 
@@ -68,7 +68,7 @@ def is_too_short_for_processes(seconds: float | None) -> bool:
 
 def default_workers() -> int:
     """One per core, at most two: what a laptop bears while its owner works on it."""
-    return max(1, min(2, len(os.sched_getaffinity(0))))
+    return max(1, min(2, n_cores()))
 
 
 def checked_workers(workers: int | None) -> int:

@@ -15,6 +15,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from nasbot._system import n_cores
 from nasbot.cli._options import Json
 from nasbot.cli._outcome import one_line
 from nasbot.cli._output import print_json
@@ -76,6 +77,7 @@ def doctor(
         ("extras", _extras),
         ("cores", _cores),
         ("memory", _memory),
+        ("workers", _workers),
         ("folder", lambda: _folder(where)),
         ("disk", lambda: _disk(where)),
         ("store", lambda: _store(where)),
@@ -132,12 +134,14 @@ def _extras() -> Finding:
 
 
 def _cores() -> Finding:
-    n, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
+    n, load = n_cores(), os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     busy = load > 1.5 * n
     return Finding("cores", "warn" if busy else "ok", f"{n} to use, load {load:.1f}" + (": busy" if busy else ""))
 
 
 def _memory() -> Finding:
+    if not Path("/proc/meminfo").exists():
+        return Finding("memory", "ok", "not known: this system does not say how much is free")
     with Path("/proc/meminfo").open() as file:
         kilobytes = {line.split(":")[0]: int(line.split()[1]) for line in file}
     total, free = kilobytes["MemTotal"] * 1024.0, kilobytes["MemAvailable"] * 1024.0
@@ -147,6 +151,15 @@ def _memory() -> Finding:
     allowed = "" if limit is None or limit > total else f", this container may use {limit / 1e9:.1f} GB"
     level = "warn" if min(free, limit or free) < LITTLE_MEMORY else "ok"
     return Finding("memory", level, f"{free / 1e9:.1f} of {total / 1e9:.1f} GB free{allowed}")
+
+
+def _workers() -> Finding:
+    from nasbot.execution.local import fork_server_lacks
+
+    if not (absent := fork_server_lacks()):
+        return Finding("workers", "ok", "a process for each trial, with limits on time and memory")
+    text = f"plain processes with limits on time alone: this system has no {', '.join(absent)}"
+    return Finding("workers", "ok", text)
 
 
 def _folder(where: Path) -> Finding:

@@ -4,9 +4,11 @@ from nasbot.execution.base import Event, Executor, Finished, Job, Limits, Object
 from nasbot.execution.evaluation import LiveTrial, evaluate, outcome_of
 from nasbot.execution.interruption import Interrupted, leaving_on_signals
 from nasbot.execution.local import LocalExecutor
+from nasbot.execution.processes import process_executor
 from nasbot.execution.ray_cluster import RayExecutor
 from nasbot.execution.serial import SerialExecutor
 from nasbot.execution.simulated import SimulatedExecutor
+from nasbot.execution.spawned import SpawnExecutor
 
 __all__ = [
     "Event",
@@ -22,7 +24,9 @@ __all__ = [
     "Reported",
     "SerialExecutor",
     "SimulatedExecutor",
+    "SpawnExecutor",
     "evaluate",
     "leaving_on_signals",
     "outcome_of",
+    "process_executor",
 ]

@@ -21,20 +21,17 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, NoReturn
 
 from nasbot._typing import Json
-from nasbot.execution import _child
+from nasbot.execution import _child, _sending
 from nasbot.execution._supervisor import PR_SET_PDEATHSIG, prctl, supervise
 from nasbot.execution.base import Job, Limits, Objective
 from nasbot.trial import Failed, FailureCause
 
 MAX_REQUEST = 1 << 17
-# Where this is a fork server: the script that is being imported must not start a study of its own.
-is_fork_server = False
 
 
 def main(requests: int, driver: int) -> NoReturn:
     """Serve the driver until it is gone."""
-    global is_fork_server
-    is_fork_server = True
+    _sending.is_worker_process = True
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != driver:  # it died before we asked
         os._exit(1)

@@ -30,9 +30,11 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn, TypeAlias
 
+from nasbot._system import signals
+
 Hook: TypeAlias = "Callable[[sys.UnraisableHookArgs], object]"
 
-LEAVING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)  # the last unless nohup ignores it
+LEAVING = signals("SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP")  # the last unless nohup ignores it
 UNTAKEN = (signal.SIG_DFL, signal.default_int_handler)
 
 

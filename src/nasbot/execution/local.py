@@ -17,14 +17,17 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from multiprocessing import connection
-from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
 
+from nasbot._system import n_cores
 from nasbot._typing import Json
 from nasbot.errors import OptionError, StudyError
-from nasbot.execution import _fork_server_process
+from nasbot.execution._exits import failure_of_exit
 from nasbot.execution._fork_server import ForkServer
 from nasbot.execution._frames import FrameError, FrameReader, outcome_from
+from nasbot.execution._sending import MAIN, sendable_job, sendable_objective
 from nasbot.execution.base import Event, Finished, Job, Limits, Objective, Reported, check_can_submit, check_slots
 from nasbot.execution.interruption import allowed
 from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point, Scored
@@ -34,9 +37,6 @@ SECONDS_TO_KILL = 5.0  # for a supervisor to end what it watches, which takes mi
 SECONDS_TO_START = 300.0  # for an evaluation to begin, whatever its limit: importing the objective may hang
 TAIL_BYTES = 4000
 READ_BYTES = 1 << 16
-# Signals that somebody sends; all others are raised by what the process itself does.
-SENT_SIGNALS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
-MAIN = b"__main__"
 _names = itertools.count()  # of objectives, for the fork server to tell them apart
 
 
@@ -57,9 +57,11 @@ class LocalExecutor:
         threads: int | None = None,
         preload: Sequence[str] = (),
     ) -> None:
+        if absent := fork_server_lacks():
+            raise OptionError(f"LocalExecutor needs Linux, and here is no {absent[0]}; expected SpawnExecutor instead")
         self.slots = check_slots(slots)
         self.limits = limits or Limits()
-        self.threads = max(1, len(os.sched_getaffinity(0)) // self.slots) if threads is None else check_slots(threads)
+        self.threads = max(1, n_cores() // self.slots) if threads is None else check_slots(threads)
         self._origin = time.monotonic()
         self._preload = self._modules = tuple(preload)
         self._home: object = None
@@ -79,19 +81,7 @@ class LocalExecutor:
 
         What evaluations are forked from begins to load it now, and nothing here waits for that.
         """
-        if _fork_server_process.is_fork_server:
-            raise OptionError(
-                "a study was started while a worker process imported the script; "
-                'put what the script runs under if __name__ == "__main__":'
-            )
-        try:
-            content = bytes(ForkingPickler.dumps(objective))
-        except Exception as error:  # noqa: BLE001  anything may be raised by the objective's own reduction
-            raise OptionError(
-                "the objective cannot be sent to a worker process; expected a function or an object of an importable "
-                f"module (not a lambda or a local function), got {type(error).__name__}: {str(error)[:200]}; "
-                "with one worker and without limits any callable will do"
-            ) from None
+        content = sendable_objective(objective)
         self.close()
         self._objective, self._name = _in_memory(content), f"{os.getpid()}-{next(_names)}"
         self._modules = tuple(dict.fromkeys((*self._preload, *getattr(objective, "preload", ()))))
@@ -104,13 +94,7 @@ class LocalExecutor:
         if self._server is None:
             raise StudyError("the executor has no objective: start it first, and do not use it after close")
         check_can_submit(job, list(self._running), self.slots)
-        try:
-            content = bytes(ForkingPickler.dumps(job))
-        except Exception as error:  # noqa: BLE001  whatever pickling meets, in a vocabulary's own rules for instance
-            raise OptionError(
-                f"trial {job.number}: its network cannot be sent to a worker process; are the rules of the vocabulary "
-                f"functions of a module? {type(error).__name__}: {str(error)[:200]}"
-            ) from None
+        content = sendable_job(job)
         if MAIN in content:
             self._server = self._server_for(content)
         try:
@@ -256,6 +240,14 @@ class LocalExecutor:
         return None if first == float("inf") else max(0.0, first - self.now())
 
 
+def fork_server_lacks() -> list[str]:
+    """What this system does not have and the fork server needs; nothing on Linux."""
+    named = {"memfd_create": os, "posix_spawn": os, "fork": os, "register_at_fork": os, "SOCK_SEQPACKET": socket}
+    absent = [name for name, home in named.items() if not hasattr(home, name)]
+    absent += [] if find_spec("resource") else ["resource"]
+    return absent + ([] if Path("/proc/self/statm").exists() else ["/proc"])
+
+
 def _state_of_home(objective: Objective) -> tuple[str, int] | None:
     """The file that the objective comes from and when it was changed; None where there is no such file."""
     name = getattr(objective, "__module__", None) or type(objective).__module__
@@ -372,13 +364,7 @@ class _Worker:
                 return Failed(FailureCause.ENVIRONMENT, f"its process could not be started: {self.verdict['message']}")
             case "unwanted":
                 return Failed(FailureCause.KILLED, "the process it was forked from was ended")
-        code = ended if isinstance(ended, int) else 0
-        if code >= 0:
-            return Failed(FailureCause.CRASHED, f"its process ended with exit code {code} and no result")
-        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        if -code in SENT_SIGNALS:
-            return Failed(FailureCause.KILLED, f"its process was ended by {name}")
-        return Failed(FailureCause.CRASHED, f"its process crashed with {name}")
+        return failure_of_exit(ended if isinstance(ended, int) else 0)
 
     def _usage(self) -> dict[str, Json]:
         verdict = self.verdict or {}

@@ -28,10 +28,11 @@ from typing import TYPE_CHECKING, Any
 from nasbot._typing import Json
 from nasbot.errors import FileError, OptionError, StudyError
 from nasbot.execution._frames import FrameError, FrameReader, outcome_from, outcome_record, packed
+from nasbot.execution._sending import MAIN
 from nasbot.execution._transfer import Files, Unpacked, keep, packed_folders
 from nasbot.execution.base import Event, Finished, Job, Limits, Objective, Reported, check_can_submit, check_slots
 from nasbot.execution.interruption import allowed
-from nasbot.execution.local import MAIN, LocalExecutor
+from nasbot.execution.local import LocalExecutor
 from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ Wherever a network is asked for, a PyTorch model will do: it is traced first.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbot._display import display
+from nasbot._system import n_cores
 from nasbot.errors import OptionError, SolverError, VocabularyError
 from nasbot.otmann._kernels.network_simplex import NOT_CONVERGED
 from nasbot.otmann.models import Network, as_architecture
@@ -205,7 +205,7 @@ def _n_threads(a: PackedNetworks, b: PackedNetworks, threads: int | None) -> int
         return threads
     if len(a.masses) * len(b.masses) < WORTH_A_THREAD:
         return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return n_cores()
 
 
 def _do(work: Sequence[_Work], threads: int) -> None:

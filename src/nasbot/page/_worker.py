@@ -6,12 +6,11 @@ A study stays open between two questions, so that only what has changed is read 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 
+from nasbot._system import be_nice
 from nasbot.errors import NasbotError
 from nasbot.page.figures import figure_json, near_record
 from nasbot.page.payload import as_json
@@ -23,8 +22,7 @@ NICENESS = 15  # the search goes first
 
 def main() -> int:
     """Answer until the input ends."""
-    with suppress(OSError):
-        os.nice(NICENESS)
+    be_nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's, at whose end the input ends
     views: dict[str, StudyView] = {}
     for line in sys.stdin:

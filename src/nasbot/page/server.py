@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import html
-import os
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +29,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from nasbot._system import be_nice
 from nasbot.drawing.draw import to_svg
 from nasbot.errors import FileError, OptionError
 from nasbot.page.guard import Guard, Rules, bracketed, is_loopback, is_wildcard
@@ -338,8 +338,7 @@ def serve(
         raise OptionError(f"host: {host} can be reached from other machines; that needs a token")
     listening = _bound(host, port)
     address = Address(host, listening.getsockname()[1], token)
-    with suppress(OSError):
-        os.nice(NICENESS)  # the search goes first
+    be_nice(NICENESS)  # the search goes first
     page = LivePage(Path(where), follow_links=follow_links)
     config = uvicorn.Config(
         make_app(page, Rules.of(host, token=token, allowed=allowed)),

@@ -3,6 +3,7 @@
 ``flock`` belongs to the open file, so the kernel frees it however the holder dies, SIGKILL included; a lock row with a
 heartbeat would have to guess. The file itself stays: removing it could take the lock away from somebody who has just
 opened it. On network file systems flock needs a lock daemon; where locking is not supported at all, opening fails.
+Where the system has no ``flock`` (Windows), SQLite's own locks do the same (``_exclusive``).
 
 The sign of life is the file's time of change: cheap enough for every second, needs no transaction, and is given even
 while the disk is full.
@@ -10,7 +11,6 @@ while the disk is full.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import threading
 import time
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from nasbot._files import open_regular
 from nasbot.errors import FileError, StudyError
+from nasbot.storage._exclusive import HeldError, Hold, is_held, taken
 from nasbot.storage.records import Presence, signature, signed
 
 MAX_HOLDER_BYTES = 1000
@@ -38,19 +39,19 @@ class DriverLock:
         # Not inherited by programs started from here; forks without exec let go of it, see below.
         self._file = open_regular(self.path, os.O_RDWR | os.O_CREAT, owners=_owners(study))
         try:
-            is_ours = _locked(self._file)
+            self._hold = _tried(self.path, self._file)
+        except HeldError:
+            holder = self._holder()
+            os.close(self._file)
+            raise StudyError(f"{study} is being driven by {holder}; a study has one driver at a time") from None
         except OSError as error:
             os.close(self._file)
             raise FileError(f"cannot lock {self.path}: {error.strerror}") from None
-        if not is_ours:
-            holder = self._holder()
-            os.close(self._file)
-            raise StudyError(f"{study} is being driven by {holder}; a study has one driver at a time")
         self.seen_before = os.fstat(self._file).st_mtime  # the last driver's last sign of life
         try:
             self._sign()
         except OSError as error:  # a full disk
-            os.close(self._file)
+            self._let_go()
             raise FileError(f"cannot write {self.path}: {error.strerror}") from None
         _held.add(self)
 
@@ -58,8 +59,13 @@ class DriverLock:
         """Let another driver in; harmless when repeated."""
         self.rest()
         if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._hold is not None:
+            self._hold.close()
+        os.close(self._file)
+        self._file, self._hold = -1, None
 
     def beat(self) -> None:
         """Give a sign of life now and every second from here on, until ``rest``."""
@@ -82,15 +88,17 @@ class DriverLock:
 
     def _touch(self) -> None:
         with suppress(OSError):  # a file system that is gone for a while must not end a search
-            os.utime(self._file)
+            os.utime(self._file if os.utime in os.supports_fd else self.path)
 
     def _sign(self) -> None:
         os.ftruncate(self._file, 0)
-        os.pwrite(self._file, signature().encode(), 0)
+        os.lseek(self._file, 0, os.SEEK_SET)
+        os.write(self._file, signature().encode())
 
     def _holder(self) -> str:
         try:
-            return signed(os.pread(self._file, MAX_HOLDER_BYTES, 0))
+            os.lseek(self._file, 0, os.SEEK_SET)
+            return signed(os.read(self._file, MAX_HOLDER_BYTES))
         except OSError:
             return signed("")
 
@@ -107,8 +115,10 @@ def lock_path(study: Path) -> Path:
     return Path(f"{os.path.realpath(study)}.lock")
 
 
-def _owners(study: Path) -> set[int]:
-    """Ourselves, and whoever the study belongs to."""
+def _owners(study: Path) -> set[int] | None:
+    """Ourselves, and whoever the study belongs to; None where files have no owner's number."""
+    if not hasattr(os, "geteuid"):
+        return None
     with suppress(OSError):
         return {os.geteuid(), study.stat().st_uid}
     return {os.geteuid()}
@@ -122,24 +132,18 @@ def presence(study: Path) -> Presence:
         return Presence(is_held=False, seen=None)
     try:
         seen = os.fstat(file).st_mtime
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # given back at once: the file is closed
-        except OSError:
-            return Presence(is_held=True, seen=seen)
-        return Presence(is_held=False, seen=seen)
+        return Presence(is_held=is_held(lock_path(study), file), seen=seen)
     finally:
         os.close(file)
 
 
-def _locked(file: int) -> bool:
+def _tried(path: Path, file: int) -> Hold:
     for _ in range(TRIES):
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            return taken(path, file)
+        except HeldError:
             time.sleep(SECONDS_BETWEEN_TRIES)
-        else:
-            return True
-    return False
+    raise HeldError
 
 
 _held: weakref.WeakSet[DriverLock] = weakref.WeakSet()
@@ -150,4 +154,5 @@ def _forget_all() -> None:
         lock._forget()
 
 
-os.register_at_fork(after_in_child=_forget_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)

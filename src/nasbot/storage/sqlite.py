@@ -22,6 +22,7 @@ from urllib.parse import quote
 
 from nasbot._files import unsafe
 from nasbot._json import plain_json
+from nasbot._system import flags
 from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
 from nasbot.errors import FileError, NasbotError, OptionError, StorageError, StudyError
@@ -586,7 +587,7 @@ def check_file(path: Path, *, must_exist: bool, any_content: bool = False) -> No
                 raise FileError(f"cannot make {path}: it is a symbolic link to what does not exist; remove it")
             path.parent.mkdir(parents=True, exist_ok=True)
             return
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        with os.fdopen(os.open(path, os.O_RDONLY | flags("O_NONBLOCK", "O_CLOEXEC", "O_BINARY")), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise FileError(f"cannot open {path}: not a regular file")
             beginning = file.read(len(MAGIC))

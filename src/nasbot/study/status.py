@@ -132,7 +132,7 @@ def _state(run: Run | None, presence: Presence) -> StudyState:
 
 def _is_gone(run: Run) -> bool:
     """Whether the driver was a process of this machine that is no more; its lock may outlive it in a child."""
-    if run.pid is None or run.host != socket.gethostname():
+    if run.pid is None or run.host != socket.gethostname() or os.name == "nt":  # whose os.kill(…, 0) is Ctrl-C
         return False
     try:
         os.kill(run.pid, 0)

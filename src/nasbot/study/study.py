@@ -24,7 +24,7 @@ from nasbot.architecture import Architecture
 from nasbot.candidate import Candidate
 from nasbot.domain import check_pool
 from nasbot.errors import NasbotError, OptionError, StudyError
-from nasbot.execution import Executor, Limits, LocalExecutor, Objective, SerialExecutor, outcome_of
+from nasbot.execution import Executor, Limits, Objective, SerialExecutor, outcome_of, process_executor
 from nasbot.execution.evaluation import as_number
 from nasbot.execution.interruption import Interrupted, allowed, leaving_on_signals, shielded
 from nasbot.searchers.base import Proposal, ProposesMany, Searcher
@@ -586,7 +586,7 @@ def _ending(error: BaseException) -> str:
 
 
 def _executor(workers: int, limits: Limits) -> Executor:
-    return SerialExecutor() if workers == 1 and limits == Limits() else LocalExecutor(workers, limits=limits)
+    return SerialExecutor() if workers == 1 and limits == Limits() else process_executor(workers, limits=limits)
 
 
 def _latest(history: History) -> float:

@@ -1,0 +1,102 @@
+"""The process of ``SpawnExecutor``: it takes the objective once, then job after job, and ends with its driver."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import struct
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
+from multiprocessing import spawn
+from multiprocessing.reduction import ForkingPickler
+from typing import IO, Any
+
+from nasbot.execution import _sending
+from nasbot.execution._frames import outcome_record, packed
+from nasbot.execution.base import Job, Objective
+from nasbot.execution.evaluation import LiveTrial, evaluate
+from nasbot.trial import Failed, FailureCause, Point
+
+LENGTH = struct.Struct(">Q")
+
+
+def main() -> None:
+    """Serve the driver until it is gone."""
+    _sending.is_worker_process = True
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver, which then ends this process
+    sender, messages = _Sender(os.dup(1)), os.fdopen(os.dup(0), "rb")
+    os.dup2(2, 1)  # what the objective prints is no result
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(messages, waiting), daemon=True).start()
+    preparation: dict[str, Any] = json.loads(waiting.get())
+    objective = _loaded(waiting.get(), preparation)
+    while True:
+        job: Job = ForkingPickler.loads(waiting.get())
+        sender.send({"trial": job.number, "begun": True})
+        live = LiveTrial(job, lambda point, number=job.number: sender.report(number, point))  # type: ignore[misc]
+        outcome = objective if isinstance(objective, Failed) else evaluate(objective, live)
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        sender.send({"trial": job.number, "outcome": outcome_record(outcome)})
+
+
+def _receive(messages: IO[bytes], waiting: queue.SimpleQueue[bytes]) -> None:
+    """In a thread of its own, so that the end of the driver ends this process, whatever it is doing."""
+    try:
+        while header := messages.read(LENGTH.size):
+            waiting.put(messages.read(LENGTH.unpack(header)[0]))
+    finally:
+        os._exit(0)
+
+
+def _loaded(content: bytes, preparation: Mapping[str, Any]) -> Objective | Failed:
+    trouble = ""
+    try:
+        own = {"preload", "threads"}
+        spawn.prepare({name: value for name, value in preparation.items() if name not in own})
+    except BaseException as error:  # noqa: BLE001  the script may do anything
+        trouble = f"; before that, importing the script failed: {_told(error)}"
+    for module in preparation["preload"]:
+        with suppress(Exception, SystemExit):
+            import_module(module)
+    try:
+        objective: Objective = ForkingPickler.loads(content)
+    except BaseException as error:  # noqa: BLE001  importing the objective's module runs whatever is in it
+        message = f"the objective cannot be loaded in a worker process: {_told(error)}{trouble}"
+        return Failed(FailureCause.EXCEPTION, message)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(preparation["threads"])
+    return objective
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error)[:300]}"
+
+
+class _Sender:
+    """Frames into the results pipe, whole, from any thread."""
+
+    def __init__(self, results: int) -> None:
+        self._results = results
+        self._lock = threading.Lock()
+
+    def report(self, number: int, point: Point) -> None:
+        self.send({"trial": number, "step": point.step, "value": point.value})
+
+    def send(self, record: dict[str, object]) -> None:
+        rest = memoryview(packed(record))
+        with self._lock:
+            try:
+                while rest:
+                    rest = rest[os.write(self._results, rest) :]
+            except OSError:
+                os._exit(70)
