@@ -49,7 +49,6 @@ def broken(nets: Path) -> Path:
 
 MISTAKES = [
     # no such command line
-    ((), USAGE, "Missing command"),
     (("distnace", "mlp.json", "wide.json"), USAGE, "distnace"),
     (("--bogus",), USAGE, "--bogus"),
     (("distance",), USAGE, "A.json"),
@@ -232,3 +231,10 @@ def test_every_command_and_option_is_documented(capsys: pytest.CaptureFixture[st
         section = text.split(f"## `nasbot {name}")[1].split("\n## ")[0]
         for option in re.findall(r"^  (?:-h, )?(--[a-z-]+)", capsys.readouterr().out, flags=re.MULTILINE):
             assert option == "--help" or option in section
+
+
+def test_the_command_alone_shows_its_help(run):
+    alone, asked = run(), run("--help")
+    assert alone == asked
+    assert alone.code == 0
+    assert "Commands:" in alone.out

@@ -84,6 +84,7 @@ def test_show(studies, run):
     one = run("show", "toy", "2")
     assert "trial 2: failed (exception)" in one.out
     assert "ValueError: too wide" in one.out
+    assert "Traceback (most recent call last)" in one.out
     assert "\x1b" not in one.out
     assert run("show", "toy", "2", "--json").record["cause"] == "exception"
     assert run("show", "toy", "0").out.count("1 points, the last 0.5 at step 1") == 1

@@ -170,3 +170,35 @@ def test_deciding_time_of_searchers_that_do_not_say():
     time = study.optimise(value_of, 5).deciding_time()
     assert (time.n_proposals, time.distances) == (2, 0)
     assert time.total == time.other > 0
+
+
+def test_a_budget_in_words_or_as_a_number(elsewhere):
+    study = maximise(value_of, MLP, name="words", budget="3 trials", searcher=quick())
+    assert len(study.history) == 3
+    study = maximise(value_of, MLP, name="words", budget=4, searcher=quick())
+    assert len(study.history) == 4
+    with pytest.raises(OptionError, match="not both"):
+        maximise(value_of, MLP, name="words", budget=4, trials=5, searcher=quick())
+    with pytest.raises(OptionError, match="nothing is said"):
+        maximise(value_of, MLP, name="words", searcher=quick())
+
+
+def test_a_searcher_by_name_is_refused_in_words(elsewhere):
+    with pytest.raises(OptionError, match="expected an object such as RandomSearch"):
+        maximise(value_of, MLP, trials=3, searcher="random")
+
+
+def test_a_study_as_a_data_frame(elsewhere):
+    def sometimes(arch, trial):
+        if trial.number == 1:
+            raise ValueError("no luck")
+        return nasbot.Scored(float(trial.number), {"epochs": 7, "note": "text"})
+
+    frame = maximise(sometimes, MLP, name=None, trials=3, searcher=quick()).to_frame()
+    assert list(frame.index) == [0, 1, 2]
+    assert frame.loc[2, "value"] == 2.0
+    assert frame.loc[1, "failure"] == "exception"
+    assert "no luck" in frame.loc[1, "message"]
+    assert frame.loc[0, "details.epochs"] == 7
+    assert "details.note" not in frame
+    assert (frame["layers"] > 0).all()

@@ -26,8 +26,9 @@ def _run(arguments: Sequence[str] | None) -> int:
 
     # Not command.main(): it has ideas of its own about broken pipes, interrupts and how errors look.
     command = typer.main.get_command(app)
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with command.make_context("nasbot", list(sys.argv[1:] if arguments is None else arguments)) as context:
+        with command.make_context("nasbot", given or ["--help"]) as context:
             command.invoke(context)
     except typer.Exit as done:  # --help and --version
         return done.exit_code

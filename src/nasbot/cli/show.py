@@ -98,7 +98,17 @@ def _show_trial(summary: Summary, trial: Trial, *, as_json: bool) -> None:
             print(f"  {name:<12} {one_line(text)}")
     for line in record["message"].splitlines():
         print(f"    {one_line(line)}")
+    for line in _traceback(trial):
+        print(f"    {one_line(line)}")
     print("\n".join(one_line(line) for line in str(trial.arch).splitlines()))
+
+
+def _traceback(trial: Trial) -> list[str]:
+    """Where a failed evaluation raised, as Python says it; nothing for one that did not."""
+    from nasbot.trial import Failed
+
+    text = trial.outcome.details.get("traceback") if isinstance(trial.outcome, Failed) else None
+    return text.splitlines() if isinstance(text, str) else []
 
 
 def _trial_rows(trial: Trial, record: dict[str, Any]) -> dict[str, str]:

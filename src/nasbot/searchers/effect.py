@@ -70,6 +70,9 @@ class Effects(tuple[Effect, ...]):
         """The first ``n``."""
         return Effects(self[:n])
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self)} changes; print() shows them, .top(10) the first ten>"
+
     def __str__(self) -> str:
         rows = [("change", "median", "lower", "upper", "sd", "log EI", "nearest"), *map(_cells, self)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

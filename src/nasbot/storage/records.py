@@ -150,7 +150,7 @@ def who() -> str:
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a container without a name for its user
-        user = str(os.getuid())
+        user = str(os.getuid()) if hasattr(os, "getuid") else "somebody"
     return f"{user} on {socket.gethostname()}, process {os.getpid()}"
 
 

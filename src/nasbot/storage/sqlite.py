@@ -540,6 +540,10 @@ class _Bounded(sqlite3.Connection):
             self._refill()
         return super().execute(sql, *parameters)
 
+    def __del__(self) -> None:
+        with suppress(sqlite3.ProgrammingError):  # of another thread; from Python 3.13 on an open one is warned of
+            self.close()
+
     def _refill(self) -> None:
         size = sum(file.stat().st_size for file in self._files if file.exists())
         self._left = (MIN_STEPS + STEPS_PER_BYTE * size) // STEPS_PER_CALL

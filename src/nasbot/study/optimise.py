@@ -37,7 +37,8 @@ class SearchOptions(RunOptions, total=False):
     """What ``maximise`` and ``minimise`` take beside objective and space."""
 
     name: str | Path | None  # of the study, that of the objective by default: where it is kept; None keeps nothing
-    trials: int | None  # totals of the study, over all its runs; one of these two at least
+    budget: Budget | int | str | None  # "10m", "50 trials" or 50: a total of the study, over all its runs
+    trials: int | None  # the same as a number, alone or with seconds
     seconds: float | None
     seed: int
     searcher: Searcher | None  # NASBOT with its defaults
@@ -51,8 +52,9 @@ def maximise(objective: Objective, space: SearchSpace | str, **options: Unpack[S
         objective: ``objective(arch)``, or with ``params`` and ``trial`` beside it; returns the value.
         space: which networks; ``"cnn"`` is all CNNs within the paper's limits.
         name: of the study, or its file; that of the objective by default, None keeps nothing.
-        trials: how many the study may spend in all, over every call.
-        seconds: how long it may take in all; give this, ``trials``, or both.
+        budget: what the study may spend in all, over every call: "10m", "50 trials", or a number of trials.
+        trials: the same as a number of trials; alone, or with ``seconds`` for whichever ends first.
+        seconds: the same as a time.
         seed: random seed (initial choices, searcher, the objective's own).
         searcher: what chooses the networks; NASBOT with its defaults if not given.
         params: searched with the network: ``{"learning_rate": Float(1e-4, 1e-1, log=True)}``.
@@ -86,7 +88,7 @@ def _optimised(
     if unknown := [name for name in options if name not in SearchOptions.__annotations__]:
         known = ", ".join(SearchOptions.__annotations__)
         raise OptionError(f"{direction}: unknown option {unknown[0]!r}; there are {known}")
-    budget = Budget(options.get("trials"), options.get("seconds"))
+    budget = _budget(options)
     name = options["name"] if "name" in options else _name_of(objective)
     searcher = _searcher(space, options.get("params", {}), options.get("searcher"), name)
     seed = options.get("seed", 0)
@@ -101,6 +103,15 @@ def _optimised(
     with Study.open(name, searcher, seed=seed, direction=direction) as study:
         study.optimise(objective, budget, **run)
     return StudyView.read(name, vocabulary=searcher.domain.networks.vocabulary, searcher=searcher)
+
+
+def _budget(options: SearchOptions) -> Budget:
+    trials, seconds, given = options.get("trials"), options.get("seconds"), options.get("budget")
+    if given is None:
+        return Budget(trials, seconds)
+    if trials is not None or seconds is not None:
+        raise OptionError("budget: expected this, or trials and seconds, not both")
+    return Budget.of(given)
 
 
 def _name_of(objective: Objective) -> str:
@@ -128,6 +139,10 @@ def _searcher(
             return made
         with StudyView.read(name, vocabulary=where.vocabulary) as begun:
             return as_begun(made, begun.settings)
+    if isinstance(given, str):
+        raise OptionError(
+            f"searcher: expected an object such as RandomSearch(space=space), got the text {given[:40]!r}"
+        )
     if given.domain.networks != where:
         raise OptionError(f"space: expected that of the searcher, {given.domain.networks}, got {where}")
     if params and dict(params) != given.domain.params:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -23,7 +23,34 @@ from nasbot.storage import Address, Run, Storage, open_storage
 from nasbot.study.deciding import DecidingTime
 from nasbot.study.runs import numeric_differences
 from nasbot.study.status import StudyStatus, status_of
-from nasbot.trial import NOT_PROPOSED, Direction, History, Trial
+from nasbot.trial import NOT_PROPOSED, Direction, Failed, History, Scored, Trial
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def _row(trial: Trial) -> dict[str, object]:
+    """What is known of a trial, flat: its params and its numeric details under their own names."""
+    outcome = trial.outcome
+    row: dict[str, object] = {
+        "number": trial.number,
+        "state": str(trial.state),
+        "value": trial.value,
+        "failure": str(outcome.cause) if isinstance(outcome, Failed) else None,
+        "message": outcome.message if isinstance(outcome, Failed) else None,
+        "started": trial.started,
+        "finished": trial.finished,
+        "seconds": trial.seconds,
+        "fidelity": trial.fidelity,
+        "layers": len(trial.arch.processing_layers),
+        "mass": float(trial.arch.total_mass),
+        "searcher": trial.origin.searcher,
+        "fingerprint": trial.arch.fingerprint,
+    }
+    row |= {f"params.{name}": value for name, value in trial.candidate.params.items()}
+    details = outcome.details if isinstance(outcome, Scored) else {}
+    plain = {name: value for name, value in details.items() if isinstance(value, int | float)}
+    return row | {f"details.{name}": value for name, value in plain.items()}
 
 
 class StudyView:
@@ -78,6 +105,12 @@ class StudyView:
     def runs(self) -> Sequence[Run]:
         """Every stretch of driving so far, the last one last."""
         return self._storage.runs()
+
+    def to_frame(self) -> pd.DataFrame:
+        """The trials as a data frame of pandas, a row for each by its number; times are the study's own, in seconds."""
+        from nasbot.data.frames import frame_of
+
+        return frame_of([_row(trial) for trial in self.history], index="number")
 
     # -- beliefs -------------------------------------------------------------------------------------------------------
 
