@@ -51,7 +51,12 @@ def main() -> None:
     parser.add_argument("--accuracy", action="store_true", help="Compare predictions with those of the exact GP.")
     parser.add_argument("--queries", type=int, default=100, help="With --index and --accuracy: networks asked about.")
     parser.add_argument("--json", action="store_true", help="Print the figures as one line of JSON.")
+    parser.add_argument("--figure", type=Path, metavar="RECORDS", help="Draw what --json printed, one line a size.")
+    parser.add_argument("--out", type=Path, default=Path("scale.svg"), help="With --figure: where to.")
     options = parser.parse_args()
+    if options.figure:
+        draw(options.figure, options.out)
+        return
     if options.index:
         figures = indexed(options.networks, options.queries)
     elif options.accuracy:
@@ -108,6 +113,27 @@ def _figures(name: str, clocks: Sequence[_Clock]) -> dict[str, float]:
 
 def _peak_mb() -> float:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
+
+
+def draw(records: Path, out: Path) -> None:
+    """CPU seconds against evaluated networks, both on logarithmic axes."""
+    from matplotlib.figure import Figure
+
+    lines = sorted((json.loads(line) for line in records.read_text().splitlines()), key=lambda line: line["networks"])
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes = figure.add_subplot(xscale="log", yscale="log", xlabel="evaluated networks", ylabel="CPU seconds")
+    names = {
+        "proposal": "a proposal",
+        "ask100": "100 workers at once",
+        "first_proposal": "first proposal",
+        "resume": "resume",
+    }
+    for name, label in names.items():
+        axes.plot(
+            [line["networks"] for line in lines], [line[f"{name}_cpu_seconds"] for line in lines], "o-", label=label
+        )
+    axes.legend()
+    figure.savefig(out, metadata={"Date": None})
 
 
 def indexed(n: int, n_queries: int, k: int = 64) -> dict[str, float]:
