@@ -220,4 +220,4 @@ def test_a_saved_file_is_loaded_exactly(tmp_path: Path):
     arch.save(tmp_path / "net.json")
     again = Architecture.load(tmp_path / "net.json")
     assert (again.layers, again.edges) == (arch.layers, arch.edges)
-    assert json.loads((tmp_path / "net.json").read_text())["version"] == codec.FORMAT_VERSION
+    assert json.loads((tmp_path / "net.json").read_text())["version"] == codec.PLAIN_VERSION

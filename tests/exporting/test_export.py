@@ -20,7 +20,7 @@ from nasbot.errors import ExportError, FileError, OptionError, StorageError
 from nasbot.exporting import export as exporting
 from nasbot.exporting.export import READERS, export
 from nasbot.exporting.model_file import Model, load_model
-from nasbot.testing.networks import random_architecture
+from nasbot.testing.networks import random_architecture, with_random_attributes
 from nasbot.training.module import build
 from tests.tracing.models import narrow
 
@@ -40,6 +40,8 @@ def moved(network, seed):
 def random_network(kind, seed, *, n_layers=24):
     rng = np.random.default_rng(seed)
     arch = narrow(random_architecture(kind, rng=rng, n_layers=int(rng.integers(4, n_layers))))
+    if seed % 2:
+        arch = with_random_attributes(arch, rng=rng)
     return moved(build(arch, input_shape=SHAPES[kind], n_outputs=3, seed=seed), seed)
 
 

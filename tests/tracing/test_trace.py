@@ -9,6 +9,7 @@ from torch.nn import functional as F
 import nasbot
 from nasbot import Architecture, Layer, OptionError, TraceError, VocabularyError
 from nasbot.architecture import BUILT_IN
+from nasbot.architecture.attributes import NORMS
 from nasbot.architecture.blocks import chain
 from nasbot.testing.networks import random_architecture
 from nasbot.training.module import build
@@ -52,7 +53,8 @@ def test_vgg_11_is_a_chain():
     pool = ("max-pool",)
     convolutions = [("conv3", 64), pool, ("conv3", 128), pool, *[("conv3", 256)] * 2, pool]
     convolutions += [*[("conv3", 512)] * 2, pool, *[("conv3", 512)] * 2, pool]
-    assert nasbot.trace(vgg(11)) == cnn(*convolutions, ("fc", 4096), ("fc", 4096))
+    dense = [Layer("fc", 4096, dropout=0.5)] * 2
+    assert nasbot.trace(vgg(11)) == chain("cnn", [*(Layer(*layer) for layer in convolutions), *dense])
 
 
 def test_a_densenet_is_concatenations():
@@ -60,7 +62,9 @@ def test_a_densenet_is_concatenations():
     units = [None, 16, 12, 12, 12, 24, None, 12, 12, 12, None, None]
     edges = [(0, 1), *((u, v) for v in range(2, 6) for u in range(1, v)), (5, 6)]
     edges += [*((u, v) for v in range(7, 11) for u in range(6, v)), (10, 11)]
-    expected = Architecture("cnn", [Layer(x, n) for x, n in zip(labels, units, strict=True)], edges)
+    dropout = [0.2 if n == 12 else None for n in units]
+    layers = [Layer(x, n, dropout=share) for x, n, share in zip(labels, units, dropout, strict=True)]
+    expected = Architecture("cnn", layers, edges)
     assert nasbot.trace(DenseNetLike(), torch.zeros(2, 3, 16, 16)) == expected
 
 
@@ -124,7 +128,8 @@ FUNCTIONS = {
 def test_the_activation_is_the_label_of_an_mlp_layer(label):
     as_module = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), ACTIVATIONS[label], nn.Dropout(), nn.Linear(8, 2))
     as_function = Model(lambda m, x: m.b(FUNCTIONS[label](m.a(x))), a=nn.Linear(4, 8), b=nn.Linear(8, 2))
-    assert nasbot.trace(as_module) == nasbot.trace(as_function) == mlp((label, 8))
+    assert nasbot.trace(as_function) == mlp((label, 8))
+    assert nasbot.trace(as_module) == chain("mlp-reg", [Layer(label, 8, norm="batch", dropout=0.5)])
 
 
 @pytest.mark.parametrize(
@@ -310,10 +315,38 @@ def test_smooth_rectifiers_are_labels_of_the_extended_vocabularies():
     assert nasbot.trace(nn.Sequential(*model, nn.Linear(7, 1))) == expected
 
 
-def test_a_layer_norm_is_a_layer_behind_an_activation_and_folded_before_one():
+def test_a_layer_norm_is_a_layer_behind_an_activation_and_an_attribute_before_one():
     parts = [nn.Linear(4, 8), nn.LayerNorm(8), nn.ReLU(), nn.LayerNorm(8), nn.Linear(8, 3), nn.Softmax(dim=1)]
-    assert nasbot.trace(nn.Sequential(*parts)) == mlp(("relu", 8), ("layer-norm",), kind="mlp-class+")
-    assert nasbot.trace(nn.Sequential(*parts), kind="mlp-class") == mlp(("relu", 8), kind="mlp-class")
+    dense = Layer("relu", 8, norm="layer")
+    assert nasbot.trace(nn.Sequential(*parts)) == chain("mlp-class+", [dense, Layer("layer-norm")])
+    assert nasbot.trace(nn.Sequential(*parts), kind="mlp-class") == chain("mlp-class", [dense])
+
+
+def test_dropout_is_an_attribute_of_what_it_follows():
+    functional = Model(
+        lambda m, x: m.b(F.dropout(F.dropout(F.relu(m.a(F.dropout(x, 0.3))), 0.5), p=0.2)),
+        a=nn.Linear(4, 8),
+        b=nn.Linear(8, 2),
+    )
+    (layer,) = (x for x in nasbot.trace(functional).layers if x.attributes)
+    assert (layer.label, layer.attributes.dropout) == ("relu", pytest.approx(0.6))
+    off = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.0), nn.Linear(8, 2), nn.Dropout(0.1))
+    assert nasbot.trace(off) == mlp(("relu", 8)), "nothing is left out, and a decision layer has none"
+
+
+@pytest.mark.parametrize("kind", ["mlp-reg", "mlp-class"])
+def test_our_own_networks_come_back_with_their_attributes(kind):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        arch = narrow(random_architecture(kind, rng=rng, n_layers=8))
+        own = [
+            Layer(x.label, x.units, dropout=float(rng.choice([0.0, 0.25])), norm=str(rng.choice(NORMS)))
+            if x.units
+            else x
+            for x in arch.layers
+        ]
+        given = Architecture(kind, own, arch.edges)
+        assert nasbot.trace(build(given, input_shape=(5,), n_outputs=3, seed=seed), kind=kind) == given
 
 
 @pytest.mark.parametrize("width", [8, 6])

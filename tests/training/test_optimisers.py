@@ -30,7 +30,7 @@ def torchs_own(network, settings):
         {
             "params": list(group.parameters),
             "lr": 0.01 * group.factor,
-            "weight_decay": settings.weight_decay if group.decays else 0.0,
+            "weight_decay": settings.weight_decay * group.decay,
         }
         for group in groups_of(network, settings)
     ]
@@ -81,7 +81,7 @@ def test_steps_are_those_of_torch(settings, kernels, fresh, monkeypatch):
 def test_wide_layers_take_smaller_steps_and_only_weights_decay():
     network = nn.Sequential(nn.Linear(128, 32), nn.Linear(32, 2), nn.BatchNorm1d(2))
     groups = groups_of(network, Settings(reference_width=64))
-    found = {(group.factor, group.decays): [tuple(p.shape) for p in group.parameters] for group in groups}
+    found = {(group.factor, group.decay): [tuple(p.shape) for p in group.parameters] for group in groups}
     assert found == {(0.5, True): [(32, 128)], (1.0, True): [(2, 32)], (1.0, False): [(32,), (2,), (2,), (2,)]}
     assert {group.factor for group in groups_of(network, Settings(reference_width=None))} == {1.0}
     assert {group.factor for group in groups_of(network, Settings(optimiser="sgd"))} == {1.0}

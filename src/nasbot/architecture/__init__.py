@@ -1,5 +1,6 @@
 """One network: layer graphs as frozen values, and everything that can be said about one of them alone."""
 
+from nasbot.architecture.attributes import AttributePenalties, Attributes
 from nasbot.architecture.blocks import blocked_cnn, blocked_mlp, chain, residual_cnn, vgg_like
 from nasbot.architecture.graph import Architecture, Edge, Layer
 from nasbot.architecture.labels import Label, Role, Signal, Vocabulary
@@ -28,6 +29,8 @@ __all__ = [
     "MLP_REG",
     "MLP_REG_PLUS",
     "Architecture",
+    "AttributePenalties",
+    "Attributes",
     "Edge",
     "Label",
     "LabelPenalties",

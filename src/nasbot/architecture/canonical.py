@@ -1,9 +1,9 @@
 """A numbering of the layers that does not depend on the one given, so that isomorphic networks are recognised.
 
-Colour refinement splits the layers by label, units, stride, depth and, repeatedly, by the colours of their parents and
-children. Where layers still share a colour one of them is set apart and refinement goes on; every choice is tried and
-the smallest encoding wins. Choices that a symmetry already found maps onto one that was tried are left out, so
-networks with many equal branches cost a few refinements a branch and not their factorial.
+Colour refinement splits the layers by label, units, stride, attributes, depth and, repeatedly, by the colours of their
+parents and children. Where layers still share a colour one of them is set apart and refinement goes on; every choice is
+tried and the smallest encoding wins. Choices that a symmetry already found maps onto one that was tried are left out,
+so networks with many equal branches cost a few refinements a branch and not their factorial.
 
 Work is bounded: a network of hundreds of layers built to defeat this gets a numbering that depends on the given one,
 and may then be taken for different from a renumbered copy of itself; it is never taken for equal to another network.
@@ -39,7 +39,10 @@ def fingerprint(arch: Architecture) -> str:
     """SHA-256 over kind, canonically ordered layers and edges."""
     place = canonical_places(arch)
     order = sorted(range(len(place)), key=place.__getitem__)
-    layers = [[arch.layers[u].label, arch.layers[u].units, arch.layers[u].stride] for u in order]
+    layers = [
+        [x.label, x.units, x.stride, *([] if x.attributes is None else [x.attributes])]
+        for x in (arch.layers[u] for u in order)
+    ]
     edges = sorted((place[u], place[v]) for u, v in arch.edges)
     content = json.dumps([arch.kind, layers, edges], separators=(",", ":"))
     return hashlib.sha256(content.encode()).hexdigest()
@@ -54,7 +57,9 @@ def numbering_free_hash(arch: Architecture) -> int:
     index, parents, children = arch.vocabulary.index, arch.parents, arch.children
     before: list[int] = []
     for layer, fed_by in zip(arch.layers, parents, strict=True):
-        what = (index[layer.label], layer.units or 0, layer.stride or 0)
+        what: tuple[object, ...] = (index[layer.label], layer.units or 0, layer.stride or 0)
+        if layer.attributes is not None:
+            what = (*what, layer.attributes)
         before.append(hash((what, before[fed_by[0]] if len(fed_by) == 1 else (*sorted([before[p] for p in fed_by]),))))
     both = before.copy()
     for u in range(len(both) - 2, -1, -1):
@@ -152,7 +157,12 @@ def _initial_colours(arch: Architecture) -> Colouring:
     for u in range(1, len(arch.layers)):
         depth[u] = 1 + max(depth[p] for p in arch.parents[u])
     index = arch.vocabulary.index
-    return _ranks([(depth[u], index[x.label], x.units or 0, x.stride or 0) for u, x in enumerate(arch.layers)])
+    return _ranks(
+        [
+            (depth[u], index[x.label], x.units or 0, x.stride or 0, () if x.attributes is None else x.attributes.key)
+            for u, x in enumerate(arch.layers)
+        ]
+    )
 
 
 def _ranks(keys: Sequence[object]) -> Colouring:

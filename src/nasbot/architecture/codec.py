@@ -17,6 +17,7 @@ from pathlib import Path
 from reprlib import Repr
 from typing import Any, NoReturn, TypeVar
 
+from nasbot.architecture.attributes import NORMS, Attributes
 from nasbot.architecture.graph import MAX_EDGES, MAX_LAYERS, MAX_UNITS, Architecture, Edge, Layer
 from nasbot.architecture.labels import MAX_NAME_LENGTH, Vocabulary
 from nasbot.architecture.vocabularies import BUILT_IN
@@ -24,13 +25,15 @@ from nasbot.errors import CodecError, FileError, NasbotError, VocabularyError
 
 H = TypeVar("H", bound=Hashable)
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+PLAIN_VERSION = 1  # without attributes of layers; what needs none is written so, for readers from before there were any
 MAX_BYTES = 1_000_000  # the largest network readable here, indented generously, has 600,000
 MAX_VALUES = 40_000  # MAX_LAYERS and MAX_EDGES make 34,000; the rest is room for annotations
 MAX_DEPTH = 16
 MAX_DIGITS = 20
 N_SHARED = 1 << 16  # different layers, and edges, that networks read share
 LAYER_KEYS = ("label", "units", "stride")
+ATTRIBUTE_KEYS = Attributes._fields
 
 # The possessive quantifiers (*+) and the optional last quote make every match final: an unterminated string is eaten
 # whole, once. With plain ones each of its quotes starts another scan to the end: 40 kB took 10 s, 1 MB takes hours.
@@ -42,7 +45,12 @@ def to_dict(arch: Architecture) -> dict[str, Any]:
     """The network as plain data."""
     return {
         "kind": arch.kind,
-        "layers": [{"label": x.label, "units": x.units, "stride": x.stride} for x in arch.layers],
+        "layers": [
+            {"label": x.label, "units": x.units, "stride": x.stride}
+            if x.attributes is None
+            else {"label": x.label, "units": x.units, "stride": x.stride, **_own(x.attributes)}
+            for x in arch.layers
+        ],
         "edges": [list(edge) for edge in sorted(arch.edges)],
     }
 
@@ -64,8 +72,9 @@ def from_dict(record: Mapping[str, Any], *, vocabulary: Vocabulary | None = None
 
 
 def to_json(arch: Architecture) -> str:
-    """The network as one JSON object with a format version."""
-    return json.dumps({"version": FORMAT_VERSION, **to_dict(arch)}, allow_nan=False)
+    """The network as one JSON object with a format version: the lowest that can say it."""
+    is_plain = all(layer.attributes is None for layer in arch.layers)
+    return json.dumps({"version": PLAIN_VERSION if is_plain else FORMAT_VERSION, **to_dict(arch)}, allow_nan=False)
 
 
 def from_json(text: str | bytes, *, vocabulary: Vocabulary | None = None) -> Architecture:
@@ -77,11 +86,17 @@ def from_json(text: str | bytes, *, vocabulary: Vocabulary | None = None) -> Arc
     if not isinstance(record, dict):
         raise CodecError(f"a network must be a JSON object, got {_type_name(record)}")
     version = record.get("version", FORMAT_VERSION)
-    if type(version) is not int or version != FORMAT_VERSION:
-        raise CodecError(
-            f"version {_shown(version)} of the network format is unknown; this nasbot reads {FORMAT_VERSION}"
-        )
-    return from_dict(record, vocabulary=vocabulary)
+    if type(version) is not int or not PLAIN_VERSION <= version <= FORMAT_VERSION:
+        readable = f"{PLAIN_VERSION} and {FORMAT_VERSION}"
+        raise CodecError(f"version {_shown(version)} of the network format is unknown; this nasbot reads {readable}")
+    arch = from_dict(record, vocabulary=vocabulary)
+    if version == PLAIN_VERSION:
+        for u, entry in enumerate(record["layers"]):
+            if own := [key for key in ATTRIBUTE_KEYS if key in entry]:
+                raise CodecError(
+                    f"layer {u}: {own[0]} is of version {FORMAT_VERSION} of the network format, got {PLAIN_VERSION}"
+                )
+    return arch
 
 
 def load(path: str | Path, *, vocabulary: Vocabulary | None = None) -> Architecture:
@@ -213,8 +228,9 @@ def _bounded_list(value: object, name: str, most: int) -> list[Any]:
 def _layer(entry: object, u: int) -> Layer:
     if not isinstance(entry, Mapping):
         raise CodecError(f"layer {u} must be an object with label, units and stride, got {_type_name(entry)}")
-    if unknown := [key for key in entry if key not in LAYER_KEYS]:
-        raise CodecError(f"layer {u}: unknown key {_shown(unknown[0])}; known: {', '.join(LAYER_KEYS)}")
+    if unknown := [key for key in entry if key not in LAYER_KEYS and key not in ATTRIBUTE_KEYS]:
+        known = ", ".join((*LAYER_KEYS, *ATTRIBUTE_KEYS))
+        raise CodecError(f"layer {u}: unknown key {_shown(unknown[0])}; known: {known}")
     label = entry.get("label")
     if not isinstance(label, str):
         raise CodecError(f"layer {u}: label must be a string, got {_type_name(label)}")
@@ -225,13 +241,30 @@ def _layer(entry: object, u: int) -> Layer:
         str(label),
         _whole(entry.get("units"), f"layer {u} ({label}): units", MAX_UNITS),
         _whole(entry.get("stride"), f"layer {u} ({label}): stride", MAX_UNITS),
+        _attributes(entry, f"layer {u} ({label})"),
     )
 
 
+def _own(attributes: Attributes) -> dict[str, Any]:
+    return {key: value for key, value in attributes._asdict().items() if value is not None}
+
+
+def _attributes(entry: Mapping[str, Any], name: str) -> Attributes | None:
+    """What a layer has of its own; whether it may have that is for the network to say."""
+    found: dict[str, Any] = {key: entry[key] for key in ATTRIBUTE_KEYS if entry.get(key) is not None}
+    for key, value in found.items():
+        if key == "norm":
+            if not isinstance(value, str) or value not in NORMS:
+                raise CodecError(f"{name}: norm must be one of {', '.join(NORMS)}, got {_shown(value)}")
+        elif isinstance(value, bool) or not isinstance(value, int | float):
+            raise CodecError(f"{name}: {key} must be a number, got {_shown(value)}")
+    return Attributes(**found) if found else None
+
+
 @lru_cache(maxsize=N_SHARED)
-def _shared_layer(label: str, units: int | None, stride: int | None) -> Layer:
+def _shared_layer(label: str, units: int | None, stride: int | None, attributes: Attributes | None) -> Layer:
     """One object for equal layers: a study of 100,000 networks has millions of them, and few different ones."""
-    return Layer(label, units, stride)
+    return Layer(label, units, stride, attributes)
 
 
 @lru_cache(maxsize=N_SHARED)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbot._display import display
+from nasbot.architecture.attributes import Attributes
 from nasbot.architecture.labels import Role, Vocabulary
 from nasbot.architecture.rules import check_numbering, checked, raise_if_any, topological_order
 from nasbot.architecture.vocabularies import vocabulary_of
@@ -33,18 +34,46 @@ MAX_UNITS = 1_000_000
 Edge = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Layer:
-    """One layer: its label, and units and stride where the label takes them."""
+    """One layer: its label, units and stride where the label takes them, and what else it has of its own.
+
+    ``Layer("relu", 64, dropout=0.1, norm="layer", decay_factor=2)``: ``Attributes`` says what these are.
+    """
 
     label: str
-    units: int | None = None
-    stride: int | None = None
+    units: int | None
+    stride: int | None
+    attributes: Attributes | None  # None: all as the label has them
+
+    def __init__(
+        self,
+        label: str,
+        units: int | None = None,
+        stride: int | None = None,
+        attributes: Attributes | None = None,
+        *,
+        dropout: float | None = None,
+        norm: str | None = None,
+        decay_factor: float | None = None,
+    ) -> None:
+        put = object.__setattr__
+        put(self, "label", label)
+        put(self, "units", units)
+        put(self, "stride", stride)
+        if dropout is not None or norm is not None or decay_factor is not None:
+            attributes = Attributes(dropout, norm, decay_factor)
+        put(self, "attributes", attributes)
+
+    def __repr__(self) -> str:
+        own = "" if self.attributes is None else f", attributes={self.attributes!r}"
+        return f"Layer(label={self.label!r}, units={self.units!r}, stride={self.stride!r}{own})"
 
     def __str__(self) -> str:
         units = "" if self.units is None else f" {self.units}"
         stride = f" /{self.stride}" if self.stride not in (None, 1) else ""
-        return f"{self.label}{units}{stride}"
+        own = "" if self.attributes is None else f" [{self.attributes}]"
+        return f"{self.label}{units}{stride}{own}"
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -88,7 +117,7 @@ class Architecture:
         layers, by_name = list(self.layers), self.vocabulary.by_name
         for u, n_units in units.items():
             label = by_name[layers[u].label]
-            layers[u] = Layer(label.name, n_units, layers[u].stride)
+            layers[u] = Layer(label.name, n_units, layers[u].stride, layers[u].attributes)
             if not label.takes_units or type(n_units) is not int or not 1 <= n_units <= MAX_UNITS:
                 return Architecture(self.vocabulary, layers, self.edges)
         changed = object.__new__(Architecture)

@@ -8,17 +8,18 @@ for instance, without touching this package: everything else reads these tables 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
+from nasbot.architecture.attributes import Attributes
 from nasbot.architecture.operations import OPERATIONS, implied_operation
 from nasbot.architecture.penalties import LabelPenalties
 from nasbot.errors import Violation, VocabularyError
 
 if TYPE_CHECKING:
-    from nasbot.architecture.graph import Architecture
+    from nasbot.architecture.graph import Architecture, Layer
 
     Rule = Callable[[Architecture], Iterable[Violation]]
     Feature = Callable[[Architecture], float | Sequence[float]]
@@ -72,6 +73,7 @@ class Label:
     module: str = ""  # the import path of an nn.Module of one's own, "my_layers:Gated": imported where it is built
     operation: str = ""  # what a layer of it is, by its name in nasbot.architecture.operations; "": as the fields imply
     cuts: bool = False  # passes nothing on, as ``none`` of cell spaces: what it cuts off is not counted in features
+    layer_norm: bool = False  # between weights and activation, instead of batch normalisation; of vectors
 
     def __post_init__(self) -> None:
         if not self.name or len(self.name) > MAX_NAME_LENGTH or not self.name.isprintable():
@@ -101,17 +103,36 @@ class Label:
         OPERATIONS[self.operation].check(self)
 
     def __repr__(self) -> str:
-        """The last three fields only where they say something: studies keep a digest of this from before they were."""
-        shown = [f.name for f in fields(self)[:-3]]
+        """The last four fields only where they say something: studies keep a digest of this from before they were."""
+        shown = [f.name for f in fields(self)[:-4]]
         shown += ["module"] * bool(self.module) + ["operation"] * (self.operation != implied_operation(self))
         shown += ["cuts"] * self.cuts
+        shown += ["layer_norm"] * self.layer_norm
         return f"Label({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
     @property
     def normalises(self) -> bool:
-        """Whether batch normalisation stands behind its weights."""
+        """Whether a normalisation stands behind its weights."""
+        return self.norm != "none"
+
+    @property
+    def norm(self) -> str:
+        """The normalisation behind its weights: none, batch or layer."""
+        if self.role is not Role.PROCESSING:
+            return "none"
+        if self.layer_norm:
+            return "layer"
         by_default = self.kernel_size is not None
-        return self.role is Role.PROCESSING and (by_default if self.batch_norm is None else self.batch_norm)
+        return "batch" if (by_default if self.batch_norm is None else self.batch_norm) else "none"
+
+    @cache  # noqa: B019  # labels are few and live as long as their vocabulary
+    def with_attributes(self, attributes: Attributes) -> Label:
+        """The label as a layer with these attributes has it; a factor of weight decay is not a label's."""
+        dropout = self.dropout if attributes.dropout is None else attributes.dropout
+        if attributes.norm is None:
+            return replace(self, dropout=dropout)
+        norm = attributes.norm
+        return replace(self, dropout=dropout, batch_norm=norm == "batch", layer_norm=norm == "layer")
 
     @property
     def refuses_images(self) -> bool:
@@ -165,6 +186,11 @@ class Vocabulary:
     def by_name(self) -> Mapping[str, Label]:
         """Labels by their names."""
         return {label.name: label for label in self.labels}
+
+    def label_of(self, layer: Layer) -> Label:
+        """The label of this layer, with the layer's own attributes in the place of the label's."""
+        label = self.by_name[layer.label]
+        return label if layer.attributes is None else label.with_attributes(layer.attributes)
 
     @cached_property
     def index(self) -> Mapping[str, int]:

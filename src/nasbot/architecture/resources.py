@@ -73,7 +73,7 @@ def resources(arch: Architecture, input_shape: Sequence[int], n_outputs: int = 1
     check_whole("n_outputs", n_outputs)
     layers: list[LayerResources] = []
     for u, layer in enumerate(arch.layers):
-        label = arch.vocabulary.by_name[layer.label]
+        label = arch.vocabulary.label_of(layer)
         entering = [layers[p].shape for p in arch.parents[u]]
         layers.append(_layer_resources(label, layer.units, layer.stride, entering, shape, n_outputs))
     return Resources(

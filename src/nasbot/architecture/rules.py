@@ -11,6 +11,8 @@ import heapq
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from nasbot.architecture import attributes
+from nasbot.architecture.attributes import Attributes
 from nasbot.architecture.labels import Role, Vocabulary
 from nasbot.errors import InvalidArchitectureError, Violation
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from nasbot.architecture.graph import Edge, Layer
 
 Neighbours = list[list[int]]
+NONE = Attributes()
 DECISION, PROCESSING = Role.DECISION, Role.PROCESSING  # looked up once: an enumeration's members are slow to find
 
 
@@ -48,6 +51,7 @@ def checked(vocabulary: Vocabulary, layers: tuple[Layer, ...], edges: frozenset[
     of_images: list[Violation] = []
     of_sizes: list[Violation] = []
     filled: list[tuple[int, Layer]] = []
+    attributed: list[int] = []
     factors: list[int | None] = []
     for u, layer in enumerate(layers):
         row = rows.get(layer.label)
@@ -65,13 +69,15 @@ def checked(vocabulary: Vocabulary, layers: tuple[Layer, ...], edges: frozenset[
             of_labels.append(Violation("units", f"layer {u} ({layer.label}) takes no units, got {units!r}", u))
         if strides or stride is not None:
             if stride is None or not strides:
-                filled.append((u, type(layer)(layer.label, units, strides[0] if strides else None)))
+                filled.append((u, type(layer)(layer.label, units, strides[0] if strides else None, layer.attributes)))
             if stride is None:
                 shrinks = strides[0]
             elif type(stride) is not int or stride not in (strides or (shrinks,)):
                 of_labels.append(_wrong_stride(layer, u, strides or (shrinks,)))
             else:
                 shrinks = stride
+        if layer.attributes is not None:
+            attributed.append(u)
         if role is DECISION:
             if children[u] != [last]:
                 of_decisions.append(_feeds_others(layers, u, children[u]))
@@ -93,6 +99,8 @@ def checked(vocabulary: Vocabulary, layers: tuple[Layer, ...], edges: frozenset[
         elif refuses_images and (pictures := [p for p in fed_by if factors[p] is not None]):
             of_images.append(_wrong_signal(layers, u, pictures[0], "vectors", "images"))
         factors.append((entering or 1) * shrinks if emits_images else None)
+    for u in attributed:
+        of_labels += attributes.violations(layers[u].attributes or NONE, vocabulary.by_name[layers[u].label], u)
     if of_labels:
         raise InvalidArchitectureError.of(of_labels)
     if near is None:
@@ -109,7 +117,20 @@ def checked(vocabulary: Vocabulary, layers: tuple[Layer, ...], edges: frozenset[
         for u, layer in filled:
             complete[u] = layer
         layers = tuple(complete)
+    if attributed:
+        layers = _settled(vocabulary, layers)
     return Checked(layers, tuple(map(tuple, parents)), tuple(map(tuple, children)), tuple(factors))
+
+
+def _settled(vocabulary: Vocabulary, layers: tuple[Layer, ...]) -> tuple[Layer, ...]:
+    """Without attributes that say what the label says anyway."""
+    return tuple(
+        layer
+        if layer.attributes is None
+        or (kept := attributes.settled(layer.attributes, vocabulary.by_name[layer.label])) == layer.attributes
+        else type(layer)(layer.label, layer.units, layer.stride, kept)
+        for layer in layers
+    )
 
 
 def _neighbours(n: int, edges: frozenset[Edge]) -> tuple[Neighbours, Neighbours] | None:

@@ -108,7 +108,8 @@ def _name(arch: Architecture, u: int) -> str:
     layer = arch.layers[u]
     units = "" if layer.units is None else f" {layer.units}"
     stride = layer.stride or arch.vocabulary[layer.label].shrinks
-    return f"{layer.label}{units}" + (f" /{stride}" if stride > 1 else "")
+    own = "" if layer.attributes is None else f" [{layer.attributes}]"
+    return f"{layer.label}{units}" + (f" /{stride}" if stride > 1 else "") + own
 
 
 def short_number(value: float) -> str:

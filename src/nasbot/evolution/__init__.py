@@ -6,6 +6,7 @@ Knows one network at a time and whatever number it is told to be worth: nothing 
 from nasbot.evolution.algorithm import Evolution, evaluation_schedule, mutation_schedule
 from nasbot.evolution.modifier import Edit, Modifier, Rejected
 from nasbot.evolution.modifiers import (
+    ATTRIBUTE_MODIFIERS,
     CNN_MODIFIERS,
     DOUBLING_MODIFIERS,
     MLP_MODIFIERS,
@@ -26,6 +27,7 @@ from nasbot.evolution.mutation import (
 from nasbot.evolution.selection import fitness_spread, selection_probabilities
 
 __all__ = [
+    "ATTRIBUTE_MODIFIERS",
     "CNN_MODIFIERS",
     "DOUBLING_MODIFIERS",
     "MLP_MODIFIERS",

@@ -16,6 +16,7 @@ from nasbot.architecture import Architecture
 from nasbot.architecture.resources import check_whole
 from nasbot.architecture.space import SearchSpace
 from nasbot.errors import OptionError
+from nasbot.evolution.attributes import change_decay, change_dropout, change_norm
 from nasbot.evolution.branching import release_dup_path, release_skip
 from nasbot.evolution.modifier import Edit, Modifier, Rejected, pick
 from nasbot.evolution.structure import dup_path, remove_layer, skip, swap_label, wedge_layer
@@ -41,7 +42,9 @@ _CNN: tuple[AnyModifier, ...] = (
 # the release draws them.
 MLP_MODIFIERS = tuple(modifier.name for modifier in _MLP)
 CNN_MODIFIERS = tuple(modifier.name for modifier in _CNN)
-_KNOWN: Mapping[str, AnyModifier] = {modifier.name: modifier for modifier in (*_ALL, *_CNN)}
+_ATTRIBUTES: tuple[AnyModifier, ...] = (change_dropout, change_norm, change_decay)
+ATTRIBUTE_MODIFIERS = tuple(modifier.name for modifier in _ATTRIBUTES)  # of dropout, normalisation and weight decay
+_KNOWN: Mapping[str, AnyModifier] = {modifier.name: modifier for modifier in (*_ALL, *_CNN, *_ATTRIBUTES)}
 # Those of the release that only comparisons need: known by name once, and studies may still name them.
 _MOVED = tuple(f"release_{name}" for name in ("dec_en_masse", "inc_en_masse", "swap_label", "wedge_layer"))
 

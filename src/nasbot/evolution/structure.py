@@ -18,6 +18,7 @@ from itertools import islice, pairwise, product
 import numpy as np
 
 from nasbot.architecture import Architecture, Edge, Label, Layer, Role, Signal
+from nasbot.architecture.attributes import kept_by
 from nasbot.evolution.modifier import NO_SITE, Draft, Modifier, Rejected, below, pick
 from nasbot.evolution.wiring import (
     accepts,
@@ -238,7 +239,8 @@ def relabelled(arch: Architecture, u: int, label: Label, *, other_stride: int = 
         units = None
     elif units is None:
         units = units_between(arch, arch.parents[u][0], arch.children[u][0])
-    return Layer(label.name, units, strides(label, shrinking(layer, label_of(arch, u)))[other_stride])
+    stride = strides(label, shrinking(layer, label_of(arch, u)))[other_stride]
+    return Layer(label.name, units, stride, kept_by(layer.attributes, label))
 
 
 def _swaps(arch: Architecture) -> Iterator[NewLabel]:

@@ -2,22 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from nasbot.architecture import Architecture, LabelPenalties
-from nasbot.architecture.penalties import NON_ASSIGNMENT_COST
+from nasbot.architecture.attributes import AttributePenalties, coordinates
+from nasbot.architecture.penalties import NEVER_MATCH, NON_ASSIGNMENT_COST
 
 Floats = NDArray[np.float64]
 
 
-def label_cost(a: Architecture, b: Architecture, penalties: LabelPenalties) -> Floats:
-    """C_lmm (n1, n2): the penalty between the labels of every two layers, infinities included."""
+def label_cost(
+    a: Architecture, b: Architecture, penalties: LabelPenalties, of_attributes: AttributePenalties
+) -> Floats:
+    """C_lmm (n1, n2): the penalty between the labels of every two layers, infinities included.
+
+    Where layers have attributes, what those differ by is added: M'((x, a), (y, b)) = min(2, M(x, y) + differences).
+    """
     table = np.array(penalties.rows)
     index = a.vocabulary.index
     rows = [index[layer.label] for layer in a.layers]
     columns = [index[layer.label] for layer in b.layers]
     cost: Floats = table[np.ix_(rows, columns)]
+    more = attribute_cost(attribute_columns([a]), attribute_columns([b]), of_attributes)
+    return cost if more is None else np.where(cost + more < NEVER_MATCH, cost + more, np.maximum(cost, NEVER_MATCH))
+
+
+def attribute_columns(archs: Sequence[Architecture]) -> Floats | None:
+    """The attributes of all layers of these networks as numbers, (3, layers); None where no layer has any."""
+    if all(layer.attributes is None for arch in archs for layer in arch.layers):
+        return None
+    by_name = archs[0].vocabulary.by_name
+    found = [coordinates(layer.attributes, by_name[layer.label]) for arch in archs for layer in arch.layers]
+    return np.array(found, np.float64).T
+
+
+def attribute_cost(a: Floats | None, b: Floats | None, penalties: AttributePenalties) -> Floats | None:
+    """What the attributes of every two layers differ by, (n1, n2); None where no layer has any.
+
+    A sum of pseudo-distances: shares of dropout and logarithms of factors on a line, normalisations equal or not.
+    """
+    if a is None and b is None:
+        return None
+    first = np.zeros((3, 1)) if a is None else a
+    second = np.zeros((3, 1)) if b is None else b
+    dropout, norm, factor = np.abs(first[:, :, None] - second[:, None, :])
+    cost: Floats = penalties.dropout * dropout + penalties.norm * (norm > 0) + penalties.decay_factor * factor
     return cost
 
 

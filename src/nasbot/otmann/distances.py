@@ -102,9 +102,10 @@ class Otmann:
         """Lower bounds (others,) on d averaged over the structural weights, for less than what d costs."""
         found = np.empty(len(others))
         solver = solver_for(len(one.masses) * len(others.masses))
+        labels, label_costs = one.label_rows_against(others)
         bounding(solver.is_compiled)(
-            one.hops, one.walks, one.masses, one.labels, one.offsets,
-            others.hops, others.walks, others.masses, others.label_costs, others.offsets, others.order,
+            one.hops, one.walks, one.masses, labels, one.offsets,
+            others.hops, others.walks, others.masses, label_costs, others.offsets, others.order,
             np.array(self.structural_weights), found,
         )  # fmt: skip
         return found
@@ -174,12 +175,13 @@ def _rows(
     """
     descending, nu = _descending(weights)
     places = descending * (len(a) * len(b))
+    labels, label_costs = a.label_rows_against(b)
 
     def solve_rows(first: int, last: int) -> None:
         n_pivots = solver.add_distances(
             first, last, begins, a.order, b.order, *steps, places,
-            a.hops, a.walks, a.masses, a.labels, a.offsets,
-            b.hops, b.walks, b.masses, b.label_costs, b.offsets,
+            a.hops, a.walks, a.masses, labels, a.offsets,
+            b.hops, b.walks, b.masses, label_costs, b.offsets,
             nu, d,
         )  # fmt: skip
         if n_pivots == NOT_CONVERGED:

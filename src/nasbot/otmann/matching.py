@@ -141,7 +141,7 @@ def explain(a: Network, b: Network, *, structural_weight: float = 0.4, preset: s
     (nu,) = checked_weights((structural_weight,))
     penalties = rules.penalties_for(shared_vocabulary((a, b)))
     masses_1, masses_2 = layer_masses(a, rules.mass_rules), layer_masses(b, rules.mass_rules)
-    label, structural = label_cost(a, b, penalties), structural_cost(a, b)
+    label, structural = label_cost(a, b, penalties, rules.attribute_penalties), structural_cost(a, b)
     plan = solve_transport(masses_1, masses_2, label + nu * structural)
     return Matching(
         a, b, nu, masses_1, masses_2, label, structural, plan.matched_mass, plan.unassigned_1, plan.unassigned_2

@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from tempfile import TemporaryFile
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nasbot.architecture import Architecture, MassRules, Role, Vocabulary
 from nasbot.architecture.masses import LARGEST_MASS, check_finite
+from nasbot.architecture.penalties import NEVER_MATCH
 from nasbot.errors import VocabularyError
 from nasbot.otmann._kernels.lanes import HOPS, LANES
+from nasbot.otmann.costs import attribute_columns, attribute_cost
 from nasbot.otmann.presets import RuleSet
 from nasbot.otmann.solver import WORK_PER_PACKED_LAYER, solver_for
 
@@ -40,6 +42,7 @@ class PackedNetworks:
     walks (2 * groups, layers)      those of random walks, divided by the number of all path lengths
     masses, labels (layers,)        label numbers index the vocabulary
     label_costs (labels, layers)    penalty of each label against each layer
+    attributes (3, layers)          of layers, as ``costs.attribute_columns`` has them; None: no layer has any
     offsets (classes, networks + 1) where each network's layers of each class begin and end
     total_masses (networks,)        tm(G), in the order in which the networks were packed
     Behind the layers of hops, walks and label_costs there is room for the kernel to read on.
@@ -55,9 +58,25 @@ class PackedNetworks:
     label_costs: Floats
     offsets: Integers
     total_masses: Floats
+    attributes: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.total_masses)
+
+    def label_rows_against(self, other: PackedNetworks) -> tuple[Integers, Floats]:
+        """For each layer of these a row of costs against all layers of ``other``, and the rows.
+
+        A row for each label, unless layers have attributes: then one for each label and attributes that occur here.
+        """
+        if self.attributes is None and other.attributes is None:
+            return self.labels, other.label_costs
+        own = np.zeros((3, len(self.labels))) if self.attributes is None else self.attributes
+        kinds, row = np.unique(np.vstack([self.labels, own]), axis=1, return_inverse=True)
+        more = attribute_cost(kinds[1:], other.attributes, self.rules.attribute_penalties)
+        costs = other.label_costs[kinds[0].astype(np.int64)]
+        n_layers = len(other.labels)
+        costs[:, :n_layers] = np.minimum(costs[:, :n_layers] + more, NEVER_MATCH)
+        return row.reshape(-1).astype(np.int64), costs
 
     @cached_property
     def places(self) -> tuple[Integers, Integers]:
@@ -132,7 +151,16 @@ def joined(packs: Sequence[PackedNetworks], numbers: Integers | None = None) -> 
         _with_room(first.rules.penalties_for(first.vocabulary).matrix, labels),
         np.column_stack([np.concatenate([[0], ends[:-1, -1]]), ends]),
         total_masses,
+        _attributes_of(packs, layers),
     )
+
+
+def _attributes_of(packs: Sequence[PackedNetworks], layers: Integers) -> Floats | None:
+    if all(pack.attributes is None for pack in packs):
+        return None
+    every = [np.zeros((3, len(x.masses))) if x.attributes is None else x.attributes for x in packs]
+    taken = np.concatenate(every, axis=1)[:, layers]
+    return taken if taken.any() else None
 
 
 def shared_vocabulary(archs: Sequence[Architecture]) -> Vocabulary:
@@ -160,7 +188,12 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
     offsets = np.zeros((n_classes, len(archs) + 1), np.int64)
     total_masses = np.zeros(len(archs))
     label_numbers, units = _layers(archs, vocabulary)
-    role, factor, fixed_mass, group = _label_tables(vocabulary, rules.mass_rules)
+    tables = (*_label_tables(vocabulary, rules.mass_rules), np.array(penalties.exchange_classes, np.int64))
+    kinds = _kinds(archs, label_numbers)
+    if kinds is not None:  # the kernel takes a label with attributes for a label
+        label_numbers = kinds.of_layers
+        tables = tuple(table[kinds.labels] for table in tables)  # type: ignore[assignment]
+    role, factor, fixed_mass, group, exchange_classes = tables
     n_kept = solver_for(WORK_PER_PACKED_LAYER * n_layers).pack_networks(
         layer_offsets,
         label_numbers,
@@ -172,7 +205,7 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
         fixed_mass,
         group,
         n_groups,
-        np.array(penalties.exchange_classes, np.int64),
+        exchange_classes,
         n_classes,
         float(rules.mass_rules.nonprocessing_mass),
         float(rules.mass_rules.nonprocessing_floor),
@@ -194,6 +227,9 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
     by_group = features.reshape(n_groups, N_KINDS_AND_ENDS, n_layers)
     layers = np.lexsort((-masses[:n_kept], network, class_number))
     ends = np.cumsum(counts[:, order]).reshape(counts.shape)
+    labels, attributes = labels[layers], None
+    if kinds is not None:
+        labels, attributes = kinds.labels[labels], kinds.attributes[:, labels]
     return PackedNetworks(
         vocabulary,
         rules,
@@ -201,10 +237,11 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
         _with_room(by_group[:, :HOPS].astype(np.int32), layers),
         _with_room(by_group[:, HOPS:] / len(features), layers),
         masses[layers],
-        labels[layers],
-        _with_room(penalties.matrix, labels[layers]),
+        labels,
+        _with_room(penalties.matrix, labels),
         np.column_stack([np.concatenate([[0], ends[:-1, -1]]), ends]),
         total_masses,
+        attributes,
     )
 
 
@@ -215,6 +252,22 @@ def _in_file(array: NDArray[Number]) -> NDArray[Number]:
         mapped = np.memmap(file, array.dtype, "w+", shape=array.shape)
     mapped[:] = array
     return mapped.view(np.ndarray)
+
+
+class _Kinds(NamedTuple):
+    """The different labels with attributes among some layers."""
+
+    labels: Integers  # (kinds,)
+    attributes: Floats  # (3, kinds)
+    of_layers: Integers  # (layers,)
+
+
+def _kinds(archs: Sequence[Architecture], labels: Integers) -> _Kinds | None:
+    attributes = attribute_columns(archs)
+    if attributes is None:
+        return None
+    kinds, of_layers = np.unique(np.vstack([labels, attributes]), axis=1, return_inverse=True)
+    return _Kinds(kinds[0].astype(np.int64), kinds[1:], of_layers.reshape(-1).astype(np.int64))
 
 
 def _with_room(rows: NDArray[Number], columns: Integers) -> NDArray[Number]:

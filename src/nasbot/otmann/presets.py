@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
+from nasbot.architecture.attributes import AttributePenalties
 from nasbot.architecture.labels import Vocabulary
 from nasbot.architecture.masses import PAPER_MASS_RULES, MassRules
 from nasbot.architecture.penalties import LabelPenalties
 from nasbot.architecture.vocabularies import BUILT_IN, CNN, RESIDUALS, cnn_penalties
 from nasbot.errors import OptionError
 
+ATTRIBUTES = AttributePenalties()
 PAPER_WEIGHTS = (0.1, 0.2, 0.4, 0.8)  # ν_str, App. B.1
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RuleSet:
     """All that fixes the distance besides the vocabulary; ``penalties`` stands in for a built-in vocabulary's table."""
 
@@ -30,6 +32,12 @@ class RuleSet:
     structural_weights: tuple[float, ...] = PAPER_WEIGHTS
     mass_rules: MassRules = PAPER_MASS_RULES
     penalties: Mapping[str, LabelPenalties] = field(default_factory=dict)
+    attribute_penalties: AttributePenalties = ATTRIBUTES
+
+    def __repr__(self) -> str:
+        """The last field only where it says something: studies keep this from before it was."""
+        shown = fields(self) if self.attribute_penalties != ATTRIBUTES else fields(self)[:-1]
+        return f"RuleSet({', '.join(f'{x.name}={getattr(self, x.name)!r}' for x in shown)})"
 
     def penalties_for(self, vocabulary: Vocabulary) -> LabelPenalties:
         """The table for networks of this vocabulary; a user's own vocabulary always keeps its own."""

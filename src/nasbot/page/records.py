@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from nasbot._typing import Json
+from nasbot.architecture import Layer
 from nasbot.trial import Cancelled, Failed, Forecast, Point, Scored, Trial
 
 MAX_LINE = 200  # characters of a message in a table
@@ -69,7 +70,7 @@ def whole_trial_record(trial: Trial) -> dict[str, Json]:
         "network": {
             "kind": arch.kind,
             "fingerprint": arch.fingerprint,
-            "layers": [_layer(u, layer.label, layer.units, layer.stride) for u, layer in enumerate(arch.layers)],
+            "layers": [_layer(u, layer) for u, layer in enumerate(arch.layers)],
             "edges": [[u, v] for u, v in sorted(arch.edges)],
         },
     }
@@ -88,8 +89,9 @@ def number_of(value: Json) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _layer(u: int, label: str, units: int | None, stride: int | None) -> dict[str, Json]:
-    return {"index": u, "label": str(label), "units": units, "stride": stride}
+def _layer(u: int, layer: Layer) -> dict[str, Json]:
+    own: dict[str, Json] = {} if layer.attributes is None else {"attributes": str(layer.attributes)}
+    return {"index": u, "label": str(layer.label), "units": layer.units, "stride": layer.stride, **own}
 
 
 def _message(trial: Trial) -> str:

@@ -17,6 +17,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from nasbot.architecture import Architecture, Edge, Label, Layer, Role, Signal, Vocabulary, vocabulary_of
+from nasbot.architecture.attributes import NORMS, Attributes, kept_by
 from nasbot.architecture.graph import MAX_LAYERS
 from nasbot.errors import InvalidArchitectureError, OptionError, VocabularyError
 
@@ -76,6 +77,20 @@ def random_architecture(kind: str | Vocabulary, *, rng: np.random.Generator, n_l
     raise VocabularyError(
         f"vocabulary {vocabulary.name}: none of {RULE_ATTEMPTS} random networks of {n_layers} layers kept its rules"
     )
+
+
+def with_random_attributes(arch: Architecture, *, rng: np.random.Generator, share: float = 0.5) -> Architecture:
+    """The same network, about this share of its layers with attributes of their own, wherever they may have them."""
+
+    def drawn(layer: Layer) -> Layer:
+        if rng.random() >= share:
+            return layer
+        own = Attributes(
+            float(rng.choice([0.05, 0.1, 0.3, 0.7])), str(rng.choice(NORMS)), float(2.0 ** rng.integers(-6, 7))
+        )
+        return Layer(layer.label, layer.units, layer.stride, kept_by(own, arch.vocabulary[layer.label]))
+
+    return Architecture(arch.vocabulary, map(drawn, arch.layers), arch.edges)
 
 
 def relabelled(arch: Architecture, *, rng: np.random.Generator) -> Architecture:

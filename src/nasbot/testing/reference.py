@@ -26,6 +26,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from nasbot.architecture import Architecture, Label, LabelPenalties, Layer, MassRules, Role
+from nasbot.architecture.attributes import Attributes
 from nasbot.errors import OptionError, SolverError, VocabularyError
 
 Array = NDArray[np.float64]
@@ -197,9 +198,23 @@ def _from_input(arch: Architecture, counted: list[bool], reduce: Reduce) -> list
 
 
 def reference_label_cost(a: Architecture, b: Architecture, penalties: LabelPenalties | None = None) -> Array:
-    """C_lmm (n1, n2), infinities included."""
+    """C_lmm (n1, n2), infinities included; with what attributes differ by where layers have some."""
     table = penalties or a.vocabulary.penalties
-    return np.array([[table.penalty(x.label, y.label) for y in b.layers] for x in a.layers])
+
+    def cost(x: Layer, y: Layer) -> float:
+        plain = table.penalty(x.label, y.label)
+        if x.attributes is None and y.attributes is None:
+            return plain
+        (dropout_a, norm_a, decay_a), (dropout_b, norm_b, decay_b) = (own(layer) for layer in (x, y))
+        more = 0.5 * abs(dropout_a - dropout_b) + 0.1 * (norm_a != norm_b) + 0.05 * abs(math.log2(decay_a / decay_b))
+        return plain if plain == math.inf else min(2.0, plain + more)
+
+    def own(layer: Layer) -> tuple[float, str, float]:
+        label, given = a.vocabulary[layer.label], layer.attributes or Attributes()
+        dropout = 0.0 if given.dropout is None else given.dropout - label.dropout
+        return dropout, given.norm or "the label's", given.decay_factor or 1.0
+
+    return np.array([[cost(x, y) for y in b.layers] for x in a.layers])
 
 
 def reference_structural_cost(a: Architecture, b: Architecture) -> Array:

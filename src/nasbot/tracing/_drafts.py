@@ -19,11 +19,20 @@ NORMALISATIONS = {
     *("batchnorm", "batchnorm1d", "batchnorm2d", "syncbatchnorm", "groupnorm", "rmsnorm"),
     *("instancenorm", "instancenorm2d", "localresponsenorm"),
 }
-DROPOUTS = {
-    *("dropout", "dropout1d", "dropout2d", "alphadropout", "featurealphadropout", "featuredropout"),
+BATCH_NORMS = {"batchnorm", "batchnorm1d", "batchnorm2d", "syncbatchnorm"}
+DROPOUTS = {"dropout", "dropout1d", "dropout2d", "alphadropout", "featurealphadropout", "featuredropout"}
+CONVENIENCES = {
     "stochasticdepth",
+    "identity",
+    "contiguous",
+    "clone",
+    "detach",
+    "float",
+    "to",
+    "type",
+    "pad",
+    "zeropad2d",
 }
-CONVENIENCES = {"identity", "contiguous", "clone", "detach", "float", "to", "type", "pad", "zeropad2d"}
 FOLDED = NORMALISATIONS | DROPOUTS | CONVENIENCES
 RESHAPINGS = {"flatten", "view", "reshape", "squeeze"}
 SQUASHINGS = {"softmax", "logsoftmax"}
@@ -56,6 +65,8 @@ class Draft:
     stride: int | None = None
     kernels: tuple[int, ...] = ()
     flaws: list[str] = field(default_factory=list)  # why the label is only the nearest one
+    dropout: float | None = None  # of what it emits
+    norm: str | None = None  # between its weights and its activation
 
 
 @dataclass(frozen=True)

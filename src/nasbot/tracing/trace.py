@@ -8,8 +8,9 @@ edge       torch.cat along the channels
 decision   what the model returns; several Linears averaged, as numbers or as probabilities, are several decision layers
 res-dense  an addition of a vector to Linear, activation, Linear of its LayerNorm; the vector may pass a Linear
 layer-norm LayerNorm behind an activation or the input, in the vocabularies that have it
-folded     other normalisation, dropout, padding, flatten, global pooling, and in a CNN activations: labels do not
-           tell them
+attribute  dropout behind a layer, batch or layer normalisation between a Linear and its activation
+folded     other normalisation, padding, flatten, global pooling, and in a CNN activations: labels do not tell them, nor
+           whether a convolution goes without normalisation
 
 Anything else is an error that names the operation: a model comes in as it is or not at all. With ``approximate=True``
 the nearest label stands for what has none of its own (``trace`` lists what that covers).
@@ -25,11 +26,14 @@ import torch
 from torch import fx, nn
 
 from nasbot.architecture import BUILT_IN, CNN, MLP_REG_PLUS, Architecture, Label, Layer, Vocabulary, vocabulary_of
+from nasbot.architecture.attributes import Attributes, kept_by
 from nasbot.errors import InvalidArchitectureError, OptionError, TraceError
 from nasbot.tracing._drafts import (
     ADAPTIVE_POOLS,
     ADDITIONS,
     AVERAGING,
+    BATCH_NORMS,
+    DROPOUTS,
     EXACT,
     FOLDED,
     NEAREST,
@@ -190,6 +194,8 @@ class _Walk:
             frozenset(POOLS): self._pool,
             frozenset(ADAPTIVE_POOLS): lambda _, flows: replace(flows[0], is_vector=True),
             frozenset({*EXACT, *NEAREST}): self._activation,
+            frozenset(DROPOUTS): self._dropped,
+            frozenset(BATCH_NORMS): self._batch_normalised,
             frozenset(FOLDED): lambda _, flows: flows[0],
             frozenset(RESHAPINGS): lambda _, flows: replace(flows[0], is_vector=True),
             frozenset({"cat", "concat", "concatenate"}): self._concatenation,
@@ -241,9 +247,29 @@ class _Walk:
     def _normalisation(self, operation: Operation, flows: list[Flow]) -> Flow:
         """A layer of its own behind what has an activation; between weights and activation it is folded."""
         flow, label = flows[0], self._label("layer-norm")
-        if label is None or flow.is_average or flow.is_bare_dense:
+        if flow.is_bare_dense and not flow.is_average:
+            return self._normalised(flow, "layer")
+        if label is None or flow.is_average:
             return flow
         return Flow((Strand(self._draft("norm", operation, flow, label=label.name)),), is_vector=True)
+
+    def _batch_normalised(self, operation: Operation, flows: list[Flow]) -> Flow:
+        """An attribute of dense layers that have no activation yet; convolutions have it anyway."""
+        return self._normalised(flows[0], "batch") if flows[0].is_bare_dense else flows[0]
+
+    def _normalised(self, flow: Flow, norm: str) -> Flow:
+        for draft in flow.drafts:
+            draft.norm = norm
+        return flow
+
+    def _dropped(self, operation: Operation, flows: list[Flow]) -> Flow:
+        """An attribute of the layers that it follows; of the input it is told by none."""
+        share = operation.option("p", 1, 0.5)
+        for draft in flows[0].drafts:
+            if draft is not self.input and isinstance(share, int | float) and 0 <= share < 1:
+                before = draft.dropout
+                draft.dropout = float(share) if before is None else 1 - (1 - before) * (1 - float(share))
+        return flows[0]
 
     def _label(self, operation: str) -> Label | None:
         return next((x for x in self.vocabulary.labels if x.operation == operation), None)
@@ -464,7 +490,9 @@ class _Walk:
         vocabulary = vocabulary_of(kind)
         for draft in drafts:
             self._check_sources(draft, heads)
-        layers = [self._layer(vocabulary, draft, draft in heads) for draft in drafts]
+        layers = [
+            self._with_attributes(vocabulary, draft, self._layer(vocabulary, draft, draft in heads)) for draft in drafts
+        ]
         position = {draft: u for u, draft in enumerate(drafts)}
         edges = {(position[source], position[draft]) for draft in drafts for source in draft.sources}
         edges |= {(position[head], len(layers)) for head in heads}
@@ -495,6 +523,10 @@ class _Walk:
                 raise TraceError(
                     f"{draft.name} takes {source.name}, which is also returned; decision layers end a network"
                 )
+
+    def _with_attributes(self, vocabulary: Vocabulary, draft: Draft, layer: Layer) -> Layer:
+        own = kept_by(Attributes(draft.dropout, draft.norm), vocabulary[layer.label])
+        return Layer(layer.label, layer.units, layer.stride, own)
 
     def _layer(self, vocabulary: Vocabulary, draft: Draft, is_head: bool) -> Layer:
         if draft is self.input:

@@ -236,7 +236,7 @@ def _flattened(network: Network, settings: Settings) -> tuple[list[Group], list[
             p.data = flat[start:end].view(p.shape)
             p.grad = gradient[start:end].view(p.shape)
             start = end
-        groups.append(Group([flat], group.factor, group.decays))
+        groups.append(Group([flat], group.factor, group.decay))
         gradients.append([gradient])
     return groups, gradients
 

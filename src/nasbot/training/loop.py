@@ -22,6 +22,7 @@ from torch.nn import functional
 
 from nasbot._rng import Role, derived_seed, stream
 from nasbot.architecture import Architecture
+from nasbot.architecture.attributes import Attributes
 from nasbot.data.dataset import Dataset, Part
 from nasbot.data.metrics import METRICS, Metric, truth_of
 from nasbot.errors import DataError, DivergedError, OptionError
@@ -42,6 +43,7 @@ MAX_CHUNK = 4096
 # The first part of a limited time in which the clock changes nothing: first steps are slow, and trainings that keep
 # well within their time must come out equal to the last bit, whatever the machine was doing.
 UNHURRIED = 0.1
+NONE = Attributes()
 DROP = 0.1  # what a step of the "steps" schedule multiplies the learning rate by
 
 Report = Callable[[int, float], object]
@@ -315,13 +317,14 @@ def _own_randomness(network: Network, seed: int, dropout: float) -> Iterator[Non
 
 @contextmanager
 def _dropping(network: Network, share: float) -> Iterator[None]:
-    """While it trains, leave out a share of what each hidden layer emits."""
+    """While it trains, leave out a share of what each hidden layer emits that has no share of its own."""
 
     def drop(part: nn.Module, _: object, out: Tensor) -> Tensor | None:
         return functional.dropout(out, share) if part.training else None
 
-    decisions = set(network.arch.decision_layers)
-    hidden = [part for u, part in network.layers.items() if int(u) not in decisions] if share else []
+    layers = network.arch.layers
+    others = {*network.arch.decision_layers, *(u for u, x in enumerate(layers) if (x.attributes or NONE).dropout)}
+    hidden = [part for u, part in network.layers.items() if int(u) not in others] if share else []
     hooks = [part.register_forward_hook(drop) for part in hidden]
     try:
         yield

@@ -49,23 +49,23 @@ class Network(nn.Module):
         self.steps: list[Step] = []
         channels = [input_shape[0]]
         for u, layer in enumerate(arch.layers[1:-1], start=1):
-            label = arch.vocabulary.by_name[layer.label]
+            label = arch.vocabulary.label_of(layer)
             entering = sum(channels[p] for p in arch.parents[u])
             built, leaving = part_of(label, layer, entering, n_outputs)
             self.layers[str(u)] = built
-            part: nn.Module = built
+            drop: nn.Module | None = None
             if label.dropout and label.role is Role.PROCESSING:
-                self.dropouts[str(u)] = _dropout(label)
-                part = nn.Sequential(part, self.dropouts[str(u)])
+                self.dropouts[str(u)] = drop = _dropout(label)
             channels.append(leaving)
-            self.steps.append(Step(u, arch.parents[u], part, _gatherer(arch, u), _last_uses(arch, u)))
+            self.steps.append(Step(u, arch.parents[u], built, _gatherer(arch, u), _last_uses(arch, u), drop))
 
     def forward(self, x: Tensor) -> Tensor:
         """Predictions; see the class."""
         values: list[Tensor | None] = [None] * len(self.arch.layers)
         values[0] = x
-        for u, parents, part, gather, done_with in self.steps:
-            values[u] = part(gather([values[p] for p in parents]))
+        for u, parents, part, gather, done_with, drop in self.steps:
+            emitted = part(gather([values[p] for p in parents]))
+            values[u] = emitted if drop is None else drop(emitted)
             for p in done_with:  # where no gradient is wanted, nothing else keeps it
                 values[p] = None
         decisions = [values[u] for u in self.arch.parents[-1]]
@@ -85,6 +85,7 @@ class Step(NamedTuple):
     part: nn.Module
     gather: Callable[[list[Tensor | None]], Tensor]
     done_with: tuple[int, ...]
+    drop: nn.Module | None = None  # dropout of what the part emits
 
 
 def build(arch: Architecture, *, input_shape: Sequence[int], n_outputs: int, seed: int) -> Network:
@@ -165,7 +166,7 @@ def initialise(network: Network, *, seed: int) -> None:
     emissions = [Emission.equal(network.input_shape[0])]
     arch = network.arch
     for u, layer in enumerate(arch.layers[1:-1], start=1):
-        label = arch.vocabulary.by_name[layer.label]
+        label = arch.vocabulary.label_of(layer)
         entering = Emission(
             np.concatenate([emissions[p].means for p in arch.parents[u]]),
             np.concatenate([emissions[p].powers for p in arch.parents[u]]),

@@ -148,13 +148,14 @@ class DecisionLayer(Part, Dense):
 
 
 class WeightedLayer(Part):
-    """Weights, batch normalisation, activation; ``layers.3.dense``, ``.conv`` and ``.norm`` name the weights."""
+    """Weights, normalisation, activation; ``layers.3.dense``, ``.conv`` and ``.norm`` name the weights."""
 
     def __init__(self, weighted: Dense | Convolution, label: Label) -> None:
         super().__init__(label)
         self.own, norm = ("dense", nn.BatchNorm1d) if isinstance(weighted, Dense) else ("conv", nn.BatchNorm2d)
         self.add_module(self.own, weighted)
-        self.norm = norm(weighted.weight.shape[0]) if label.normalises else nn.Identity()
+        made: Mapping[str, Callable[[int], nn.Module]] = {"batch": norm, "layer": nn.LayerNorm}
+        self.norm = made[label.norm](weighted.weight.shape[0]) if label.normalises else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
         return self.activation.apply(self.norm(getattr(self, self.own)(x)))
@@ -413,5 +414,6 @@ def _normalised(norm: nn.Module, part: str, attribute: str, taken: str, u: int) 
     """Yields the step of the normalisation, if there is one; returns the name of what it gives."""
     if isinstance(norm, nn.Identity):
         return taken
-    yield Step(attribute, "norm", (taken,), u, part, attribute, norm)
+    op = "layer_norm" if isinstance(norm, nn.LayerNorm) else "norm"
+    yield Step(attribute, op, (taken,), u, part, attribute, norm)
     return attribute

@@ -14,6 +14,7 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
+from nasbot.training.module import Network
 from nasbot.training.recipes import Settings
 
 BETA1 = 0.9
@@ -22,23 +23,32 @@ EPSILON = 1e-8
 
 @dataclass(frozen=True)
 class Group:
-    """Parameters that share a factor on the learning rate, and whether weight decay applies to them."""
+    """Parameters that share a factor on the learning rate, and what the weight decay is multiplied by for them."""
 
     parameters: list[Tensor]
     factor: float
-    decays: bool
+    decay: float
 
 
 def groups_of(network: nn.Module, settings: Settings) -> list[Group]:
     """The parameters by the number of their inputs; biases and normalisation have factor 1 and do not decay."""
-    found: dict[tuple[float, bool], list[Tensor]] = {}
-    for parameter in network.parameters():
+    found: dict[tuple[float, float], list[Tensor]] = {}
+    own = _decay_factors(network)
+    for name, parameter in network.named_parameters():
         is_weight = parameter.ndim > 1
         factor = 1.0
         if is_weight and settings.optimiser == "adamw" and settings.reference_width is not None:
             factor = min(1.0, settings.reference_width / parameter[0].numel())
-        found.setdefault((factor, is_weight), []).append(parameter)
-    return [Group(parameters, factor, decays) for (factor, decays), parameters in found.items()]
+        decay = own.get(name.split(".")[1], 1.0) if own and is_weight else float(is_weight)
+        found.setdefault((factor, decay), []).append(parameter)
+    return [Group(parameters, factor, decay) for (factor, decay), parameters in found.items()]
+
+
+def _decay_factors(network: nn.Module) -> dict[str, float]:
+    """Of the layers that have one of their own, by number; the names of parameters begin ``layers.NUMBER``."""
+    layers = network.arch.layers if isinstance(network, Network) else ()
+    own = {str(u): layer.attributes.decay_factor for u, layer in enumerate(layers) if layer.attributes is not None}
+    return {u: factor for u, factor in own.items() if factor is not None}
 
 
 Update = Callable[..., object]
@@ -149,7 +159,7 @@ class AdamW:
                 lr=learning_rate * group.factor,
                 beta1=BETA1,
                 beta2=self.beta2,
-                weight_decay=self.weight_decay if group.decays else 0.0,
+                weight_decay=self.weight_decay * group.decay,
                 eps=EPSILON,
                 amsgrad=False,
                 maximize=False,
@@ -172,7 +182,7 @@ class SGD:
                 group.parameters,
                 gradients[i],
                 self.velocity[i] if self.momentum else [],
-                weight_decay=self.weight_decay if group.decays else 0.0,
+                weight_decay=self.weight_decay * group.decay,
                 momentum=self.momentum,
                 lr=learning_rate * group.factor,
                 dampening=0.0,

@@ -297,7 +297,7 @@ function layerList(trial) {
   for (const [u, v] of trial.network.edges) parents[v].push(u);
   return el("details", { id: "layers" }, el("summary", {}, "layers as a table"),
     table("layers in topological order", ["layer", "label", "units", "stride", "takes from"],
-      trial.network.layers.map((layer) => [String(layer.index), layer.label, layer.units ?? "–", layer.stride ?? "–", parents[layer.index].join(", ") || "–"])));
+      trial.network.layers.map((layer) => [String(layer.index), layer.attributes ? `${layer.label} [${layer.attributes}]` : layer.label, layer.units ?? "–", layer.stride ?? "–", parents[layer.index].join(", ") || "–"])));
 }
 
 function whyPart(source, trial) {
