@@ -70,4 +70,11 @@ def test_narrower_ends_at_the_least():
 def test_where_nothing_fits_it_is_said():
     space = SearchSpace("mlp-reg", input_shape=(5,), n_outputs=1, max_parameters=10)
     with pytest.raises(OptionError, match="not even the narrowest network of the pool"):
-        plain_pool(Domain(space), n_rows=100)
+        plain_pool(Domain(space), n_rows=5000)
+
+
+def test_few_rows_begin_with_small_networks_too():
+    domain = Domain(SearchSpace("mlp-reg"))
+    few, many = (plain_pool(domain, n_rows=n) for n in (300, 5000))
+    assert len(few) == len(many) + 2
+    assert [units(candidate.arch) for candidate in few[1:3]] == [[16], []]  # one layer, and a linear model

@@ -32,7 +32,15 @@ POOL = [
     Candidate(arch, {"preparation": how}) for arch, how in zip(KINDS, ("standard", "robust", "quantile"), strict=True)
 ]
 SHORT = FAST.changed(n_steps=40)
-OPTIONS = {"budget": 3, "workers": 1, "recipe": SHORT, "pool": POOL, "tune": "preparation", "task": "regression"}
+OPTIONS = {
+    "budget": 3,
+    "workers": 1,
+    "recipe": SHORT,
+    "pool": POOL,
+    "tune": "preparation",
+    "task": "regression",
+    "folds": 1,
+}
 
 
 @pytest.fixture(scope="module")

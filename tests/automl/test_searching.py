@@ -134,6 +134,7 @@ def test_a_study_goes_on_with_its_stored_plan(wine, monkeypatch):
     data, plans = dataset_of(*wine, name="w"), []
     monkeypatch.setattr(searching, "calibrated", lambda *a, **k: Calibration(50, 0.01, (), 0.1))
     options = {"workers": 1, "executor": "here", "on_start": lambda prepared: plans.append(prepared.plan)}
+    options["folds"] = 1
     study = nasbot.search(data, budget="2s", **options)
     n = len(study.history.completed)
     assert n > 0
@@ -172,8 +173,9 @@ def test_compiling_comes_before_the_clock_and_is_not_counted(wine, monkeypatch, 
     monkeypatch.setattr(searching, "compile_in_background", Compiling)
     monkeypatch.setattr(searching, "calibrated", calibration)
     monkeypatch.setattr(searching, "time", SimpleNamespace(monotonic=lambda: passed[0]))
+    options = {"workers": 1, "executor": "here", "folds": 1}
     with pytest.raises(Begins):
-        nasbot.search(*wine, budget="2s", searcher=searcher, name=None, on_start=stop, workers=1, executor="here")
+        nasbot.search(*wine, budget="2s", searcher=searcher, name=None, on_start=stop, **options)
     assert happened == (["compiled", "timed"] if searcher == "nasbot" else ["timed"])
 
 

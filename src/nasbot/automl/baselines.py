@@ -29,6 +29,9 @@ PLAIN_MLPS: Sequence[tuple[str, tuple[int, ...], str]] = (
     ("relu", (192, 192, 192, 192), "robust"),
     ("relu", (192, 192, 192), "ple"),
 )
+# Of few rows little can be learned: after the first of the above, one layer of few units, and none at all.
+FEW_ROWS = 1200  # for training
+PLAIN_FOR_FEW: Sequence[tuple[str, tuple[int, ...], str]] = (("relu", (16,), "standard"), ("", (), "standard"))
 # Units of the convolutions before each of two pools and after the last.
 PLAIN_CNNS: Sequence[tuple[str, tuple[int, ...]]] = (
     ("conv3", (32, 32, 0, 64, 64, 0, 128)),
@@ -96,7 +99,9 @@ def _plain_networks(kind: str, n_rows: int) -> list[tuple[Architecture, str]]:
     share = min(1.0, (n_rows / ROWS_FOR_FULL_WIDTH) ** 0.5)
     if kind == "cnn":
         return [(_cnn(label, units), "standard") for label, units in PLAIN_CNNS]
-    return [(_mlp(kind, label, units, share), preparation) for label, units, preparation in PLAIN_MLPS]
+    first, *others = PLAIN_MLPS
+    plain = [first, *(PLAIN_FOR_FEW if n_rows < FEW_ROWS else ()), *others]
+    return [(_mlp(kind, label, units, share), preparation) for label, units, preparation in plain]
 
 
 def _mlp(kind: str, label: str, widths: Sequence[int], share: float) -> Architecture:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from nasbot.automl.members import Members
     from nasbot.automl.model import Results
-    from nasbot.data.dataset import Dataset, Preprocessing
+    from nasbot.data.dataset import Dataset, Part, Preprocessing
     from nasbot.data.metrics import Metric
     from nasbot.exporting.model_file import Model
     from nasbot.searchers.base import Searcher
@@ -138,6 +138,19 @@ class FoundStudy(StudyView):
         """The data, recipe and time per trial that the study was begun with."""
         stored = self.settings.get("context")
         return stored if isinstance(stored, Mapping) else {}
+
+    @property
+    def folds(self) -> int:
+        """Of the cross-validation by which trials are judged; 1: by the validation rows."""
+        stored = self.context.get("folds", 1)
+        return stored if isinstance(stored, int) and stored >= 1 else 1
+
+    @property
+    def judged(self) -> Part:
+        """The rows by which trials are judged."""
+        from nasbot.training.folds import judged_part
+
+        return judged_part(self.dataset, self.folds)
 
     @property
     def has_metric(self) -> bool:

@@ -38,26 +38,36 @@ def members_of(study: FoundStudy) -> Members | None:
     settled = _settled(study.files, study.history)
     if settled is not None:
         return settled
-    return chosen_members(study.history, study.files, study.dataset, study.metric if study.has_metric else None)
+    metric = study.metric if study.has_metric else None
+    return chosen_members(study.history, study.files, study.dataset, metric, folds=study.folds)
 
 
 def chosen_members(
-    history: History, files: Path, data: Dataset, metric: Metric | None, *, max_members: int = MAX_MEMBERS
+    history: History,
+    files: Path,
+    data: Dataset,
+    metric: Metric | None,
+    *,
+    folds: int = 1,
+    max_members: int = MAX_MEMBERS,
 ) -> Members | None:
-    """The same, chosen by the validation rows."""
-    n = len(data.valid)
+    """The same, chosen by the validation rows, or by all rows of a cross-validation."""
+    from nasbot.training.folds import judged_part
+
+    judged = judged_part(data, folds)
+    n = len(judged)
     known = [(trial, predictions[0]) for trial in history.ranked if (predictions := kept(files, trial, n)) is not None]
     if len(known) < 2:
         return None
     target = data.preprocessing.target
-    truth = truth_of(data, data.valid.y)
+    truth = truth_of(data, judged.y)
     scales = None if data.is_classification else target.scales  # type: ignore[union-attr]  # a NumberTarget's
     found = select(
         np.stack([valid for _, valid in known]),
         truth,
         scales=scales,
         metric=metric,
-        row_weights=data.valid.weights if metric is not None else data.loss_weights(data.valid),
+        row_weights=judged.weights if metric is not None else data.loss_weights(judged),
         max_members=max_members,
     )
     return Members(tuple(known[i][0].number for i in found.members), found.weights, found.loss)

@@ -122,7 +122,7 @@ def results_of(study: FoundStudy) -> Results:
     if chosen is not None:
         parts = [_said(study, history[number]) for number in chosen.trials]
         valid, test = (_averaged([part[i] for part in parts if part is not None], chosen.weights, data) for i in (0, 1))
-        ensemble = _result(data, study.metric, valid, test)
+        ensemble = _result(study, valid, test)
     # The baseline is what one would have without a search: its refit, if it had one, is the search's.
     return Results(_of_trial(study, baseline, refit=False), _of_trial(study, best), ensemble, _of_majority(study))
 
@@ -134,7 +134,7 @@ def baseline_trial(history: History) -> Trial | None:
 
 def _of_trial(study: FoundStudy, trial: Trial | None, *, refit: bool = True) -> Result | None:
     predictions = None if trial is None else _said(study, trial, refit=refit)
-    return None if predictions is None else _result(study.dataset, study.metric, *predictions)
+    return None if predictions is None else _result(study, *predictions)
 
 
 def _said(study: FoundStudy, trial: Trial, *, refit: bool = True) -> tuple[np.ndarray, np.ndarray] | None:
@@ -142,7 +142,7 @@ def _said(study: FoundStudy, trial: Trial, *, refit: bool = True) -> tuple[np.nd
     from nasbot.training.refitting import has_refit, refit_predictions_path
     from nasbot.training.weights import read_predictions
 
-    predictions = kept(study.files, trial, len(study.dataset.valid))
+    predictions = kept(study.files, trial, len(study.judged))
     folder = study.files / WEIGHTS
     if predictions is None or not refit or not has_refit(folder, trial.number):
         return predictions
@@ -159,7 +159,7 @@ def _of_majority(study: FoundStudy) -> Result | None:
     if majority is None:
         return None
     logs = np.log(np.maximum(majority.predicted, 1e-300))
-    return _result(data, study.metric, *(np.tile(logs, (len(part), 1)) for part in (data.valid, data.test)))
+    return _result(study, *(np.tile(logs, (len(part), 1)) for part in (study.judged, data.test)))
 
 
 def _averaged(parts: Sequence[np.ndarray], weights: Sequence[float], data: Dataset) -> np.ndarray:
@@ -170,8 +170,9 @@ def _averaged(parts: Sequence[np.ndarray], weights: Sequence[float], data: Datas
     return np.asarray(sum(weight * part.astype(np.float64) for weight, part in zip(weights, parts, strict=True)))
 
 
-def _result(data: Dataset, metric: Metric, valid: np.ndarray, test: np.ndarray) -> Result:
-    on_valid = _metrics(data, metric, valid, data.valid)
+def _result(study: FoundStudy, valid: np.ndarray, test: np.ndarray) -> Result:
+    data, metric = study.dataset, study.metric
+    on_valid = _metrics(data, metric, valid, study.judged)
     on_test = _metrics(data, metric, test, data.test) if len(data.test) else {}
     details = {f"test_{key}": value for key, value in on_test.items() if key != metric.name}
     return Result(metric.name, on_valid[metric.name], on_test.get(metric.name), details)

@@ -10,12 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, SearchSpace
 from nasbot.architecture.resources import resources
 from nasbot.automl.baselines import baseline_of, narrower
+from nasbot.errors import OptionError
 from nasbot.study.budget import Budget
+
+if TYPE_CHECKING:
+    from nasbot.data.dataset import Dataset
 
 SEARCH_SHARE = 0.65  # of the time at least; the rest is for finals or refits, and for assembling the model
 ASSEMBLING_SHARE = 0.03
@@ -33,6 +38,8 @@ COST_OVER_BASELINE = 4.0
 # Networks of many more parameters than there are numbers to learn from cost time and rarely win.
 PARAMETERS_PER_ROW, LEAST_PARAMETERS = 1000, 400_000
 MAX_MEMORY = 2.0 * 2**30
+# With fewer rows for training and validation a fifth of them says little: all of them judge, in turn.
+ROWS_FOR_HOLDOUT, FOLDS = 2000, 5
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,7 @@ class Plan:
     seconds_per_trial: float  # after which a training ends with what it has
     # For training the networks of the model on all rows at the end; None: no refits, and finals in their place.
     refit_seconds: float | None = None
+    folds: int = 1  # of a cross-validation by which trials are judged; 1: by the validation rows
 
     @property
     def search(self) -> Budget:
@@ -81,12 +89,14 @@ class Plan:
 
     def to_dict(self) -> dict[str, Json]:
         """What a study must go on with."""
-        return {"n_steps": self.n_steps, "seconds_per_trial": self.seconds_per_trial}
+        folds: dict[str, Json] = {} if self.folds == 1 else {"folds": self.folds}
+        return {"n_steps": self.n_steps, "seconds_per_trial": self.seconds_per_trial, **folds}
 
     def __str__(self) -> str:
         steps = "as the recipe says" if self.n_steps is None else f"{self.n_steps:,} steps"
         end = "finals" if self.refit_seconds is None else "the model's networks once more, on all rows"
-        return f"{self.search} of search, then {end}; a full training has {steps}; {self.workers} at a time"
+        each = "" if self.folds == 1 else f", once for each of {self.folds} folds"
+        return f"{self.search} of search, then {end}; a full training has {steps}{each}; {self.workers} at a time"
 
 
 def full_training_seconds(budget: Budget, workers: int) -> float | None:
@@ -96,6 +106,30 @@ def full_training_seconds(budget: Budget, workers: int) -> float | None:
     n_trainings = FULL_TRAININGS * math.sqrt(max(1.0, budget.seconds / REFERENCE_SECONDS))
     share = SEARCH_SHARE * budget.seconds * workers / n_trainings
     return min(max(share, SHORTEST_TRAINING), LONGEST_TRAINING)
+
+
+def folds_of(given: int | str, data: Dataset, stored: Mapping[str, Json] | None) -> int:
+    """How many folds trials are judged by: as the study was begun with; "auto": several where rows are few.
+
+    Raises OptionError for a number that cannot be meant, or for rows that must not be mixed.
+    """
+    n_rows = len(data.train) + len(data.valid)
+    if given != "auto" and (type(given) is not int or not 1 <= given <= n_rows):
+        raise OptionError(f"folds: expected auto, or a whole number from 1 to {n_rows:,} rows, got {str(given)[:40]!r}")
+    if not data.is_divided_at_random and given not in ("auto", 1):
+        raise OptionError("folds: these rows are divided by group, time or file, and folds would mix them; expected 1")
+    if stored is not None:
+        before = stored.get("folds", 1)
+        if given not in ("auto", before):
+            raise OptionError(
+                f"folds: the study was begun with {before}, not {given}; use that, or choose another name"
+            )
+        return before if isinstance(before, int) else 1
+    if given != "auto":
+        assert isinstance(given, int)
+        return given
+    is_small = n_rows < ROWS_FOR_HOLDOUT and len(data.input_shape) == 1 and data.is_divided_at_random
+    return FOLDS if is_small else 1
 
 
 def most_steps(n_rows: int, batch_size: int) -> int:
@@ -111,6 +145,7 @@ def planned(
     stored: Mapping[str, Json] | None,
     seconds: float | None,
     refit_seconds: float | None = None,
+    folds: int = 1,
 ) -> Plan:
     """The plan of a search: that of the stored study where there is one, else with trainings of ``n_steps``."""
     if stored is not None:
@@ -121,10 +156,11 @@ def planned(
             known if isinstance(known, int) else None,
             seconds or (float(cap) if isinstance(cap, int | float) else DEFAULT_SECONDS),
             refit_seconds,
+            folds,
         )
     full = full_training_seconds(budget, workers)
     longest = seconds or (DEFAULT_SECONDS if full is None else round(SLACK * full, 1))
-    return Plan(budget, workers, n_steps, longest, refit_seconds)
+    return Plan(budget, workers, n_steps, longest, refit_seconds, folds)
 
 
 def space_for(kind: str, input_shape: tuple[int, ...], n_outputs: int, *, n_rows: int, batch_size: int) -> SearchSpace:

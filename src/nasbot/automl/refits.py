@@ -115,12 +115,14 @@ def _affordable(
     if seconds is None:
         most = min(MAX_MEMBERS, max(LEAST_MEMBERS, len(history) // TRIALS_PER_MEMBER))
     for n in range(most, 0, -1):
-        members = chosen_members(history, files, data, metric, max_members=n)
+        members = chosen_members(history, files, data, metric, folds=base.folds, max_members=n)
         numbers = [best.number] if members is None else list(dict.fromkeys((*members.trials, best.number)))
         refits = _refits([history[number] for number in numbers], data, base)
         if seconds is None or SAFETY * sum(refit.seconds for refit in refits) <= workers * seconds:
             return members, refits
-    return chosen_members(history, files, data, metric), []  # there is no time: the weights of the search it is
+    return chosen_members(
+        history, files, data, metric, folds=base.folds
+    ), []  # there is no time: the weights of the search it is
 
 
 def _refits(trials: Sequence[Trial], data: Dataset, base: TrainingObjective) -> list[Refit]:
@@ -129,7 +131,7 @@ def _refits(trials: Sequence[Trial], data: Dataset, base: TrainingObjective) -> 
     found = []
     for trial in trials:
         if (length := length_of(trial, data, base)) is not None:
-            found.append(Refit(trial, length, (trial.seconds or 0.0) * rows_ratio(data)))
+            found.append(Refit(trial, length, (trial.seconds or 0.0) / base.folds * rows_ratio(data, base.folds)))
     return found
 
 

@@ -29,6 +29,7 @@ from nasbot.automl.plan import (
     SECONDS_FOR_CARE,
     Plan,
     fitting_baseline,
+    folds_of,
     full_training_seconds,
     most_steps,
     planned,
@@ -91,6 +92,7 @@ def search(
     recipe: Recipe | str = "fast",
     pool: str | Sequence[Candidate | Architecture] = "default",
     start_from: Sequence[Architecture] = (),
+    folds: int | str = "auto",
     refit: bool = True,
     executor: Executor | str = "auto",
     workers: int | None = None,
@@ -127,6 +129,8 @@ def search(
         recipe: how networks are trained; an object, "fast" or "paper".
         pool: the candidates to begin with: "default" (strong plain networks), "paper", or your own.
         start_from: networks to begin with, before the pool.
+        folds: of a cross-validation by which trials are judged, 1 for the validation rows; "auto": 5 where a table has
+            fewer than 2,000 rows for training and validation.
         refit: whether the model's networks are at last trained on training and validation rows together.
         executor: where networks are trained; an object, or auto, local, here, ray.
         workers: networks trained at a time; by default one per core, at most two.
@@ -170,6 +174,8 @@ def search(
     stored = _stored(path)
     _check_same_search(path, stored, data, chosen, judged_by, seed)
     begun_with = _context(stored if stored is not None else _stored(source))
+    n_folds = 1 if folds == "auto" and chosen.name == "paper" else folds_of(folds, data, begun_with)
+    chosen = _for_few_rows(chosen) if n_folds > 1 else chosen
 
     where = space or space_for(
         data.kind,
@@ -182,7 +188,7 @@ def search(
     finder = _searcher(searcher, domain, pool, start_from, len(data.train), stored)
     _check_same_searcher(path, stored, finder)
     begun += _waited_for(compiling)
-    length = _length(total, n_workers, data, chosen, begun_with, seed)
+    length = _length(total, n_workers, data, chosen, begun_with, seed, n_folds)
     spent = 0.0 if stored is not None else time.monotonic() - begun  # a study's own clock begins with its first trial
     plan = planned(
         _without(total, spent),
@@ -190,7 +196,8 @@ def search(
         n_steps=None if length is None else length.n_steps,
         stored=begun_with,
         seconds=seconds_per_trial,
-        refit_seconds=_for_refits(path, data, n_workers, length) if refit else None,
+        refit_seconds=_for_refits(path, data, total, n_workers, length, n_folds) if refit else None,
+        folds=n_folds,
     )
     has_length = plan.n_steps is None or chosen.settings(data.input_shape).n_steps is not None
     trained = chosen if has_length else chosen.changed(n_steps=plan.n_steps)
@@ -260,7 +267,9 @@ def _drive(
     files = files.resolve()  # the workers' fork server may have begun in another folder
     weights = files / WEIGHTS
     name = None if metric is None else metric.name
-    objective = TrainingObjective(files / DATA, recipe, weights=weights, seconds=plan.seconds_per_trial, metric=name)
+    objective = TrainingObjective(
+        files / DATA, recipe, weights=weights, seconds=plan.seconds_per_trial, metric=name, folds=plan.folds
+    )
 
     in_finals = False
     driven = study.elapsed()  # with what the study's clock forgets: trials that were cut short
@@ -392,6 +401,13 @@ def _recipe(given: Recipe | str) -> Recipe:
     return recipe_of(given)
 
 
+def _for_few_rows(recipe: Recipe) -> Recipe:
+    """FAST as few rows need it; any other recipe as it is."""
+    from nasbot.training.recipes import FAST, FEW_ROWS
+
+    return recipe.changed(**FEW_ROWS) if recipe == FAST else recipe
+
+
 def _check_numbers(seconds: float | None, max_failures: int | None) -> None:
     if seconds is not None and not 0 < seconds < float("inf"):
         raise OptionError(f"seconds_per_trial: expected a number above 0, got {seconds}")
@@ -455,21 +471,29 @@ def _waited_for(compiling: Thread | None) -> float:
     return time.monotonic() - begun
 
 
-def _for_refits(path: Path | Address | None, data: Dataset, workers: int, length: Calibration | None) -> float:
+def _for_refits(
+    path: Path | Address | None, data: Dataset, budget: Budget, workers: int, length: Calibration | None, folds: int
+) -> float:
     """Seconds to keep for refits: of a new study by the baseline's training, else as long as trainings took there."""
     from nasbot.training.refitting import rows_ratio
 
-    training = 0.0
+    training = (full_training_seconds(budget, workers) or 0.0) / folds
     if length is not None:
         training = length.n_steps * length.seconds_per_step * (CROWDING if workers > 1 else 1.0)
     elif path is not None and is_begun(path):
         with StudyView.read(path) as view:
-            training = median([t.seconds or 0.0 for t in view.history.ranked[:MAX_MEMBERS]] or [0.0])
-    return expected_seconds(training, rows_ratio(data), workers)
+            training = median([(t.seconds or 0.0) / folds for t in view.history.ranked[:MAX_MEMBERS]] or [0.0])
+    return expected_seconds(training, rows_ratio(data, folds), workers)
 
 
 def _length(
-    budget: Budget, workers: int, data: Dataset, recipe: Recipe, stored: Mapping[str, Json] | None, seed: int
+    budget: Budget,
+    workers: int,
+    data: Dataset,
+    recipe: Recipe,
+    stored: Mapping[str, Json] | None,
+    seed: int,
+    folds: int,
 ) -> Calibration | None:
     """How long a full training is; None where the recipe or the study says it, or the budget is in trials."""
     settings = recipe.settings(data.input_shape)
@@ -483,7 +507,7 @@ def _length(
         arch,
         data,
         recipe,
-        seconds=full,
+        seconds=full / folds,
         most_steps=longest,
         least_steps=min(LEAST_STEPS, longest),
         tries_full=(budget.seconds or 0.0) >= SECONDS_FOR_CARE,
@@ -545,9 +569,12 @@ def _check_same_search(
     if context.get("metric") != asked:
         raise _other(path, "metric", context.get("metric", "validation loss"), asked or "validation loss")
     before = context.get("recipe")
-    begun_with = before.get("name") if isinstance(before, Mapping) else before
-    if str(begun_with).removesuffix("+") != recipe.name.removesuffix("+"):
-        raise _other(path, "recipe", begun_with, recipe.name)
+    begun_with, now = (
+        str(name).removesuffix("+")
+        for name in (before.get("name") if isinstance(before, Mapping) else before, recipe.name)
+    )
+    if begun_with != now:
+        raise _other(path, "recipe", begun_with, now)
 
 
 def _other(path: Path | Address | None, what: str, before: object, now: object) -> StudyError:

@@ -87,6 +87,9 @@ def run(
         str, typer.Option(help="Params searched with the network: auto, none, or names such as learning_rate,dropout.")
     ] = "auto",
     pool: Annotated[str, typer.Option(help="Networks to begin with: default (plain ones) or paper.")] = "default",
+    folds: Annotated[
+        str, typer.Option(metavar="K", help="Folds of a cross-validation; 1 for none, auto: 5 where rows are few.")
+    ] = "auto",
     refit: Annotated[
         bool, typer.Option("--refit/--no-refit", help="At the end train the model on validation rows too.")
     ] = True,
@@ -149,6 +152,7 @@ def run(
         searcher=searcher,
         tune=tune,
         pool=pool,
+        folds=int(folds) if folds.isdecimal() else folds,
         refit=refit,
         start_from=() if start_from is None else (traced(start_from, prepared),),
         seconds_per_trial=seconds_per_trial,

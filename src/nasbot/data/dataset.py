@@ -54,7 +54,7 @@ __all__ = [
 SPLIT = (0.6, 0.2, 0.2)
 FORMAT = 1
 PARTS = ("train", "valid", "test")
-WEIGHTED = {"sample_weights", "class_weights"}  # what is said only of data that have them
+OPTIONAL = {"sample_weights", "class_weights", "is_divided_at_random"}  # what is said only of data that are so
 MAX_BYTES = 8 * 2**30  # of prepared inputs
 CHANNELS = (1, 3, 4)
 
@@ -83,6 +83,8 @@ class Dataset:
     n_outputs: int  # numbers to predict, or classes
     preprocessing: Preprocessing
     class_weights: tuple[float, ...] | None = None  # how much a row of each class counts in the loss; None: all alike
+    # Else by group, by time or by file: then rows of the parts are not to be mixed, as cross-validation would.
+    is_divided_at_random: bool = True
 
     @property
     def input_shape(self) -> tuple[int, ...]:
@@ -176,6 +178,7 @@ class Dataset:
                 if part.weights is not None:
                     _save_array(place / f"{name}_weights.npy", part.weights)
             record = {"format": FORMAT, "name": self.name, "fingerprint": self.fingerprint, **self._description()}
+            record |= {} if self.is_divided_at_random else {"is_divided_at_random": False}
             # Last, and whole or not at all: what lacks it is no data set.
             write_whole(description, json.dumps(record, allow_nan=False).encode())
         except OSError as error:
@@ -194,7 +197,7 @@ class Dataset:
         except ValueError as error:
             raise StorageError(f"{place / 'dataset.json'}: not JSON: {str(error)[:120]}") from None
         expected = {"format", "name", "fingerprint", "kind", "n_outputs", "preprocessing"}
-        if not isinstance(record, Mapping) or set(record) - WEIGHTED != expected or record["format"] != FORMAT:
+        if not isinstance(record, Mapping) or set(record) - OPTIONAL != expected or record["format"] != FORMAT:
             raise StorageError(f"{place / 'dataset.json'}: not a data set of format {FORMAT}")
         has_weights = record.get("sample_weights", False) is True
         train, valid, test = (_loaded_part(place, name, has_weights) for name in PARTS)
@@ -208,6 +211,7 @@ class Dataset:
             n_outputs=int(record["n_outputs"]),
             preprocessing=Preprocessing.from_dict(record["preprocessing"]),
             class_weights=None if by_class is None else _json.numbers(by_class, "class_weights"),
+            is_divided_at_random=record.get("is_divided_at_random", True) is True,
         )
         if by_class is not None and len(by_class) != loaded.n_outputs:
             raise StorageError(f"{place}: {len(by_class)} class weights for {loaded.n_outputs} classes")
@@ -300,7 +304,8 @@ def dataset_of(
         for chosen in rows
     )
     by_class = None if class_weight is None else class_weights_of(class_weight, what, train.y, train.weights)
-    return Dataset(_kind(prepared), name, train, valid, test, what.n_outputs, prepared, by_class)
+    is_random = groups is None and time is None and indices is None
+    return Dataset(_kind(prepared), name, train, valid, test, what.n_outputs, prepared, by_class, is_random)
 
 
 def read_dataset(

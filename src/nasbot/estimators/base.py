@@ -40,6 +40,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         start_from: Iterable[Any] = (),
         validation_fraction: float = 0.2,
         ensemble: bool = True,
+        folds: int | str = "auto",
         refit: bool = True,
         tune: Any = "auto",
         pool: Any = "default",
@@ -56,6 +57,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         self.start_from = start_from
         self.validation_fraction = validation_fraction
         self.ensemble = ensemble
+        self.folds = folds
         self.refit = refit
         self.tune = tune
         self.pool = pool
@@ -99,6 +101,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             searcher=self.searcher,
             tune=self.tune,
             pool=self.pool,
+            folds=self.folds,
             refit=self.refit,
             start_from=[_copied(as_architecture(network)) for network in self.start_from],
             seconds_per_trial=self.seconds_per_trial,

@@ -35,6 +35,7 @@ class NASBOTClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc] 
     start_from : networks to evaluate first: Architectures, or PyTorch models.
     validation_fraction : the share of rows that networks are compared by; the others they learn from.
     ensemble : whether the best networks of the search are averaged; otherwise the best one answers alone.
+    folds : of a cross-validation that judges networks; 1 for none, "auto" for five where rows are few.
     refit : whether the model's networks are at last trained on the validation rows, too.
     tune : params that are searched with the networks: "auto", names, ``{"learning_rate": Float(...)}``, or None.
     pool : the networks to begin with: "default" (strong plain ones), "paper", or a list of networks.
@@ -65,6 +66,8 @@ class NASBOTClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc] 
         start_from: Iterable[Any] = (),
         validation_fraction: float = 0.2,
         ensemble: bool = True,
+        folds: int | str = "auto",
+        refit: bool = True,
         tune: Any = "auto",
         pool: Any = "default",
         random_state: Any = 0,
@@ -81,6 +84,8 @@ class NASBOTClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc] 
             start_from=start_from,
             validation_fraction=validation_fraction,
             ensemble=ensemble,
+            folds=folds,
+            refit=refit,
             tune=tune,
             pool=pool,
             random_state=random_state,

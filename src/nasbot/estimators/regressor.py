@@ -28,6 +28,7 @@ class NASBOTRegressor(RegressorMixin, SearchEstimator):  # type: ignore[misc]  #
     start_from : networks to evaluate first: Architectures, or PyTorch models.
     validation_fraction : the share of rows that networks are compared by; the others they learn from.
     ensemble : whether the best networks of the search are averaged; otherwise the best one answers alone.
+    folds : of a cross-validation that judges networks; 1 for none, "auto" for five where rows are few.
     refit : whether the model's networks are at last trained on the validation rows, too.
     tune : params that are searched with the networks: "auto", names, ``{"learning_rate": Float(...)}``, or None.
     pool : the networks to begin with: "default" (strong plain ones), "paper", or a list of networks.

@@ -47,6 +47,7 @@ NONE = Attributes()
 DROP = 0.1  # what a step of the "steps" schedule multiplies the learning rate by
 
 Report = Callable[[int, float], object]
+OnValidation = Callable[[int, np.ndarray], object]
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def train(
     steps_share: float = 1.0,
     stop_after: float | None = None,
     metric: Metric | None = None,
+    on_validation: OnValidation | None = None,
 ) -> Trained:
     """Train on ``data.train``, choosing by ``data.valid``. Equal seeds give equal weights, unless time ran out.
 
@@ -91,6 +93,7 @@ def train(
         stop_after: the share of the steps after which training ends with the weights it then has: for a length that
             was settled before, so that validation rows choose nothing.
         metric: what chooses the best validation, instead of the recipe's score; steps go down the loss all the same.
+        on_validation: called with the step and what the network says of the validation rows, at each validation.
 
     Returns:
         The network with the weights of its best validation, and what was measured.
@@ -126,7 +129,7 @@ def train(
     with quick_products(has_large_products and device == "cpu"):
         course = _Course(network, data, settings, n_steps, stop_after, seed=seed, device=device, metric=metric)
         with _own_randomness(network, seed, settings.dropout), _dropping(network, settings.dropout):
-            course.run(report, None if seconds is None else begun + seconds, begun)
+            course.run(report, None if seconds is None else begun + seconds, begun, on_validation)
         course.keep_best()
         metrics = {
             **_named("valid", metrics_of(network, data, data.valid)),
@@ -173,6 +176,24 @@ class Validation:
     cost: tuple[float, float]  # lower is better; second the loss of metrics, which often have equal values
 
 
+def scored(
+    step: int,
+    out: np.ndarray,
+    losses: tuple[float, float | None],
+    data: Dataset,
+    part: Part,
+    metric: Metric | None,
+    by_error: bool = False,
+) -> Validation:
+    """What outputs for the rows of a part are worth, their loss and share of wrong classes being known."""
+    loss, error = losses
+    if metric is not None:
+        value = metric(truth_of(data, part.y), answers(out, data), part.weights)
+        return Validation(step, loss, value, (metric.cost(value), loss))
+    value = error if by_error and error is not None else loss
+    return Validation(step, loss, value, (value, 0.0))
+
+
 class _Course:
     """One training: what changes while it runs."""
 
@@ -211,7 +232,9 @@ class _Course:
         self.best_state: dict[str, Tensor] = {}
         self.stopped = "steps"
 
-    def run(self, report: Report | None, end: float | None, begun: float) -> None:
+    def run(
+        self, report: Report | None, end: float | None, begun: float, on_validation: OnValidation | None = None
+    ) -> None:
         """Steps and validations until the steps, the patience or the time are used up."""
         self.network.train()
         without_better, patience = 0, self.settings.patient_validations(self.n_steps)
@@ -224,7 +247,7 @@ class _Course:
             if not out_of_time:
                 self._take(batch, progress)
             if out_of_time or self.step % self.interval == 0 or self.step == self.last:
-                without_better = 0 if self._validate(report) else without_better + 1
+                without_better = 0 if self._validate(report, on_validation) else without_better + 1
                 if self.step == self.last:
                     return
                 if out_of_time:
@@ -244,7 +267,7 @@ class _Course:
                 f"training diverged: the loss of step {self.step} is {loss:.3g}; a smaller learning_rate may help"
             )
 
-    def _validate(self, report: Report | None) -> bool:
+    def _validate(self, report: Report | None, on_validation: OnValidation | None) -> bool:
         """Whether the validation part is predicted better than ever before."""
         if self.curve and self.curve[-1].step == self.step:
             return True  # validated already: time ran out just after
@@ -256,7 +279,10 @@ class _Course:
                 f"training diverged: the validation loss after step {self.step} is {loss:.3g}; "
                 "a smaller learning_rate may help"
             )
-        now = self._scored(out, loss, error)
+        if on_validation is not None:
+            on_validation(self.step, out.cpu().numpy())
+        by_error = self.settings.score == "error"
+        now = scored(self.step, out.cpu().numpy(), (loss, error), self.data, self.data.valid, self.metric, by_error)
         self.curve.append(Point(self.step, now.score))
         if report is not None:
             report(self.step, now.score)
@@ -265,14 +291,6 @@ class _Course:
         self.best = now
         self._remember()
         return True
-
-    def _scored(self, out: Tensor, loss: float, error: float | None) -> Validation:
-        if self.metric is not None:
-            valid = self.data.valid
-            score = self.metric(truth_of(self.data, valid.y), answers(out.cpu().numpy(), self.data), valid.weights)
-            return Validation(self.step, loss, score, (self.metric.cost(score), loss))
-        score = error if self.settings.score == "error" and error is not None else loss
-        return Validation(self.step, loss, score, (score, 0.0))
 
     @torch.no_grad()
     def _remember(self) -> None:
@@ -519,7 +537,12 @@ def answers(out: np.ndarray, data: Dataset) -> np.ndarray:
 def people_predictions(network: Network, data: Dataset, part: Part) -> np.ndarray:
     """float32 (n, outputs): numbers in people's units, within the target's limits, or log-probabilities of classes."""
     out = predictions(network, _tensor(part.X)).numpy() if len(part) else np.zeros((0, data.n_outputs))
-    said = out if data.is_classification else data.preprocessing.predicted(out).reshape(len(part), data.n_outputs)
+    return people_answers(out, data)
+
+
+def people_answers(out: np.ndarray, data: Dataset) -> np.ndarray:
+    """The same of a network's outputs."""
+    said = out if data.is_classification else data.preprocessing.predicted(out).reshape(out.shape)
     return np.asarray(said, dtype=np.float32)
 
 

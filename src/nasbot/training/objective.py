@@ -6,6 +6,7 @@ PyTorch is loaded where a network is trained, not where an objective is made.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,12 +23,14 @@ from nasbot.trial import History, Scored
 
 if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
-    from nasbot.training.loop import Trained
+    from nasbot.training.loop import OnValidation, Trained
 
 PREPARATION = "preparation"  # the one param that is the data's
 
 
 _KEPT = 20
+LOOKS_OF_FOLDS = 30  # validations of a training: few rows are over-learned after few steps
+SHORTEST = 0.05  # seconds of a training, however little time is left
 # With a dot and a process's number: not finished.
 _FILES = re.compile(r"\.?trial-(\d+)\.(?:safetensors|predictions\.npy)(\.\d+)?")
 
@@ -59,6 +62,9 @@ class TrainingObjective:
     rows, then test rows, numbers in people's units or log-probabilities. None keeps none; ``keep_best`` tidies it.
     ``seconds`` ends a training with what it has. ``threads`` is how many this process computes with: one each, and as
     many processes as cores, is faster than the other way round.
+
+    With ``folds`` above 1 the value is that of a cross-validation over training and validation rows, whose predictions
+    are those kept; the weights are those of the first fold.
     """
 
     # What every training needs, for executors that load it once for all.
@@ -73,9 +79,12 @@ class TrainingObjective:
     threads: int = field(default=1, kw_only=True)
     device: str = field(default="cpu", kw_only=True)
     metric: str | None = field(default=None, kw_only=True)
+    folds: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
         recipe_of(self.recipe)
+        if type(self.folds) is not int or self.folds < 1:
+            raise OptionError(f"folds: expected a whole number >= 1, got {self.folds!r}")
         if self.metric is not None:
             metric_of(self.metric)
         if type(self.threads) is not int or self.threads < 1:
@@ -84,32 +93,48 @@ class TrainingObjective:
     def __call__(self, arch: Architecture, params: Params | None = None, trial: Live | None = None) -> Scored:
         """Train; a divergence or a refusal is raised, and becomes a failed trial with its cause."""
         from nasbot.data.dataset import Dataset
+        from nasbot.training.folds import cross_validated
         from nasbot.training.loop import people_predictions, train
         from nasbot.training.weights import save_predictions, save_weights
 
         chosen = (params or {}) if params is not None or trial is None else trial.params
         stored = Dataset.load(self.data_folder)
         recipe, data = trained_as(recipe_of(self.recipe), stored, chosen)
-        with computing_threads(self.threads):
-            trained = train(
+        metric = None if self.metric is None else metric_of(self.metric)
+        end = None if self.seconds is None else time.monotonic() + self.seconds
+
+        def trained_on(part: Dataset, fold: int, on_validation: OnValidation | None = None) -> Trained:
+            return train(
                 arch,
-                data,
+                part,
                 recipe,
                 seed=0 if trial is None else trial.seed,
-                report=None if trial is None else trial.report,
-                seconds=self.seconds,
+                report=None if trial is None or fold else trial.report,
+                seconds=None if end is None else max(SHORTEST, (end - time.monotonic()) / (self.folds - fold)),
                 device=self.device,
                 steps_share=1.0 if trial is None else trial.fidelity,
-                metric=None if self.metric is None else metric_of(self.metric),
+                metric=metric,
+                on_validation=on_validation,
             )
+
+        with computing_threads(self.threads):
+            if self.folds == 1:
+                trained = trained_on(data, 0)
+                said = people_predictions(trained.network, data, data.valid)
+            else:
+                # All look at the same steps, though their numbers of rows may differ by one.
+                steps = full_steps(arch, recipe, data, self.folds)
+                recipe = recipe.changed(n_steps=steps, patience=None, n_validations=LOOKS_OF_FOLDS)
+                found = cross_validated(data, self.folds, trained_on, metric)
+                trained, said = found.trained, found.predictions
             details = dict(details_of(trained))
             if self.weights is not None:
                 number = 0 if trial is None else trial.number
-                valid, test = (people_predictions(trained.network, data, part) for part in (data.valid, data.test))
+                test = people_predictions(trained.network, data, data.test)
                 try:
                     about = {"data": stored.fingerprint}
                     save_weights(trained.network, weights_path(self.weights, number), about=about)
-                    save_predictions(valid, test, predictions_path(self.weights, number))
+                    save_predictions(said, test, predictions_path(self.weights, number))
                 except FileError as error:  # a full disk must not cost the score
                     details["weights_not_kept"] = str(error)
         return Scored(trained.score, details)
@@ -129,6 +154,16 @@ def trained_as(recipe: Recipe, data: Dataset, params: Params) -> tuple[Recipe, D
     """The recipe and the data as a candidate's params change them; OptionError for params that neither knows."""
     others = {name: value for name, value in params.items() if name != PREPARATION}
     return recipe.with_params(others), data.prepared_as(str(params.get(PREPARATION, "standard")))
+
+
+def full_steps(arch: Architecture, recipe: Recipe, data: Dataset, folds: int) -> int:
+    """The steps of a full training, of one fold where there are several."""
+    from nasbot.training.estimates import estimate
+
+    n_rows = len(data.train) if folds == 1 else (len(data.train) + len(data.valid)) * (folds - 1) // folds
+    settings = recipe.settings(data.input_shape)
+    expected = estimate(arch, settings, input_shape=data.input_shape, n_outputs=data.n_outputs, n_samples=n_rows)
+    return expected.steps
 
 
 def keep_best(folder: str | Path, history: History, n: int = _KEPT) -> None:

@@ -247,6 +247,10 @@ FAST = Recipe(
     ),
 )
 
+# What is changed of FAST where rows are few and cross-validation judges: slow, long and with much held back. Chosen on
+# five small tables (one division each) among six settings, where it had the lowest or nearly the lowest error on all.
+FEW_ROWS: Mapping[str, Any] = {"learning_rate": 5e-3, "dropout": 0.3, "weight_decay": 0.9, "n_steps": 900}
+
 # App. C.2. A learning rate of 1e-5 presumes a loss summed over the batch: with the mean nothing is learned in 20,000
 # steps (docs/explanation/training.md). For CNNs the text has "reduced gradually"; where, and the momentum and the
 # weight decay, are those of the authors' release.

@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
-
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
 from nasbot.candidate import Params
-from nasbot.data.dataset import Dataset, Part
+from nasbot.data.dataset import Dataset
 from nasbot.errors import FileError
-from nasbot.training.objective import Live, TrainingObjective, computing_threads, trained_as
+from nasbot.training.folds import joined
+from nasbot.training.objective import Live, TrainingObjective, computing_threads, full_steps, trained_as
 from nasbot.training.recipes import recipe_of
 from nasbot.trial import Scored, Trial
 
@@ -56,7 +55,7 @@ class RefitObjective:
 
         stored = Dataset.load(self.data_folder)
         length = self.lengths[trial.number]
-        steps = max(1, round(length.steps * rows_ratio(stored)))
+        steps = max(1, round(length.steps * rows_ratio(stored, self.base.folds)))
         recipe, data = trained_as(recipe_of(self.base.recipe).changed(n_steps=steps), stored, params)
         with computing_threads(self.base.threads):
             trained = train(
@@ -78,25 +77,16 @@ class RefitObjective:
 
 def with_all_rows(data: Dataset) -> Dataset:
     """The data with the validation rows among those to learn from."""
-    parts = data.train, data.valid
-    weights = [part.weights for part in parts if part.weights is not None]
-    together = Part(
-        np.concatenate([part.X for part in parts]),
-        np.concatenate([part.y for part in parts]),
-        np.concatenate(weights) if len(weights) == len(parts) else None,
-    )
-    return replace(data, train=together)
+    return replace(data, train=joined(data.train, data.valid))
 
 
-def rows_ratio(data: Dataset) -> float:
-    """How many times the training rows all rows to learn from are."""
-    return (len(data.train) + len(data.valid)) / len(data.train)
+def rows_ratio(data: Dataset, folds: int = 1) -> float:
+    """How many times the rows that a trial learned from all rows to learn from are."""
+    return folds / (folds - 1) if folds > 1 else (len(data.train) + len(data.valid)) / len(data.train)
 
 
 def length_of(trial: Trial, data: Dataset, base: TrainingObjective) -> Length | None:
     """How long a completed trial was trained; None where it does not say."""
-    from nasbot.training.estimates import estimate
-
     details: Mapping[str, Json] = getattr(trial.outcome, "details", {})
     steps, best = details.get("steps"), details.get("best_step")
     if not isinstance(steps, int) or not isinstance(best, int) or not 1 <= best <= steps:
@@ -104,14 +94,7 @@ def length_of(trial: Trial, data: Dataset, base: TrainingObjective) -> Length | 
     schedule = steps
     if details.get("stopped") != "time":  # else the schedule was as long as the time
         recipe, prepared = trained_as(recipe_of(base.recipe), data, trial.candidate.params)
-        expected = estimate(
-            trial.arch,
-            recipe.settings(prepared.input_shape),
-            input_shape=prepared.input_shape,
-            n_outputs=data.n_outputs,
-            n_samples=len(data.train),
-        )
-        schedule = max(steps, round(trial.fidelity * expected.steps))
+        schedule = max(steps, round(trial.fidelity * full_steps(trial.arch, recipe, prepared, base.folds)))
     return Length(schedule, best / schedule)
 
 
