@@ -19,7 +19,7 @@ def main() -> int:
         with leaving_on_signals(second_kills=True):
             said("ready")
             from nasbot.study import Study
-            from nasbot.study.interrupted_message import farewell
+            from nasbot.study.interrupted_message import interrupted_message
             from tests.faults.objectives import Timed
             from tests.study.searchers import Sensitive
 
@@ -37,7 +37,7 @@ def main() -> int:
                 try:
                     study.optimise(Timed(marks), int(budget), int(workers), timeout_per_trial=300, on_change=changed)
                 except Interrupted as stop:
-                    print(farewell(study, stop, resume="the same again"), file=sys.stderr)
+                    print(interrupted_message(study, stop, resume="the same again"), file=sys.stderr)
                     raise
     except Interrupted:
         return 130

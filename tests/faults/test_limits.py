@@ -50,5 +50,5 @@ def test_fifty_hangs(share):
     n = share(50)
     study = Study.in_memory(Sensitive(), seed=1)
     study.optimise(hanging, n, 2, timeout_per_trial=SECONDS, max_consecutive_failures=None, on_change=changed)
-    assert [trial.outcome.cause for trial in study.history] == [FailureCause.TIMEOUT] * n
+    assert [trial.outcome.cause for trial in study.history.finished] == [FailureCause.TIMEOUT] * n
     times.check(bar=6.0)
