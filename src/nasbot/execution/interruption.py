@@ -16,7 +16,7 @@ this by itself for those of the signals that nobody else has taken; the outermos
 A command ends like this, and ``nasbot.cli`` makes exit code 130 of what is raised again:
 
     except Interrupted as stop:
-        print(interrupted_message(study, stop, resume=command_line), file=sys.stderr)  # nasbot.study.interrupted_message
+        print(interrupted_message(study, stop, resume=command_line), file=sys.stderr)  # nasbot.study
         raise
 """
 
