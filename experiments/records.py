@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from benchmarks.runs import ROOT, Record, RunFile, revision
 from experiments.protocol import Protocol, Run
+from nasbot._versions import version_of
 
 SECONDS_BETWEEN_LOOKS = 0.5
 PACKAGES = ("nasbot", "numpy", "scipy", "scikit-learn", "torch", "optuna")
@@ -139,13 +139,8 @@ def record_of(protocol: Protocol, do: Do, run: Run, places: Places) -> Record:
 @cache
 def versions() -> dict[str, str]:
     """Of what the results depend on."""
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+    found = {package: version_of(package) or "not installed" for package in PACKAGES}
+    return {"python": platform.python_version(), **found}
 
 
 @cache

@@ -442,6 +442,13 @@ class History(Sequence[Trial]):
     def __iter__(self) -> Iterator[Trial]:
         return map(self._trial, range(self._n))
 
+    @property
+    def elapsed(self) -> float:
+        """Seconds on the study's clock at its last record."""
+        return max(
+            (when for trial in self for when in (trial.started, trial.finished) if when is not None), default=0.0
+        )
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, History):
             return NotImplemented

@@ -24,8 +24,8 @@ def test_a_machine_that_is_fit(run, tmp_path, monkeypatch):
 
 def test_it_says_what_an_extra_would_add(monkeypatch):
     assert "to be had" not in module._extras().text  # the development environment has all of them
-    real = module._version
-    monkeypatch.setattr(module, "_version", lambda name: None if name in ("pyarrow", "uvicorn") else real(name))
+    real = module.version_of
+    monkeypatch.setattr(module, "version_of", lambda name: None if name in ("pyarrow", "uvicorn") else real(name))
     text = module._extras().text
     assert text.endswith("; to be had: nasbot[parquet] for Parquet and Feather files, nasbot[web] for the live page")
     assert "starlette" in text

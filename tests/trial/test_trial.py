@@ -220,3 +220,10 @@ def test_a_trial_more_costs_no_copy():
     assert aside._ledger is not history._ledger
     assert after[1].value == 1.0
     assert aside[1].value is None
+
+
+def test_a_history_knows_the_last_moment_of_its_clock(history):
+    assert History().elapsed == 0.0
+    assert History((waiting(0),)).elapsed == 0.0
+    assert History((waiting(0).begun(2.5),)).elapsed == 2.5
+    assert history.elapsed == 5.0

@@ -227,8 +227,7 @@ class FoundStudy(StudyView):
     @property
     def driven_seconds(self) -> float:
         """How long the study has been driven, as far as trials say."""
-        times = (when for trial in self.history for when in (trial.started, trial.finished) if when is not None)
-        return max(times, default=0.0)
+        return self.history.elapsed
 
     def export(
         self, path: str | Path, *, to: str | None = None, single: bool = False, overwrite: bool = False

@@ -9,13 +9,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
 from nasbot._system import n_cores
+from nasbot._versions import version_of
 from nasbot.cli._options import Json
 from nasbot.cli._outcome import one_line
 from nasbot.cli._output import print_json
@@ -38,7 +38,7 @@ NEEDED = (
 EXTRAS = {
     "parquet": (("pyarrow",), "Parquet and Feather files"),
     "excel": (("openpyxl",), "Excel sheets"),
-    "web": (("starlette", "uvicorn"), "the live page"),
+    "web": (("h11", "starlette", "uvicorn"), "the live page"),
     "onnx": (("onnx", "onnxruntime", "onnxscript"), "ONNX files"),
     "ray": (("ray",), "clusters"),
     "tensorboard": (("tensorboard",), "logs for TensorBoard"),
@@ -116,14 +116,14 @@ def existing(folder: Path) -> Path:
 
 
 def _versions() -> Finding:
-    found = {name: _version(name) for name in NEEDED}
+    found = {name: version_of(name) for name in NEEDED}
     missing = [name for name, number in found.items() if number is None]
     text = f"python {platform.python_version()}, " + ", ".join(f"{name} {number}" for name, number in found.items())
     return Finding("versions", "fail", f"missing: {', '.join(missing)}") if missing else Finding("versions", "ok", text)
 
 
 def _extras() -> Finding:
-    found = {name: _version(name) for packages, _ in EXTRAS.values() for name in packages}
+    found = {name: version_of(name) for packages, _ in EXTRAS.values() for name in packages}
     there = ", ".join(f"{name} {number}" for name, number in found.items() if number) or "none"
     absent = [
         f"nasbot[{extra}] for {purpose}"
@@ -250,10 +250,3 @@ def _training() -> Finding:
         return Finding("training", "fail", f"one step gave the loss {trained.loss}")
     seconds = time.perf_counter() - begun
     return Finding("training", "ok", f"one step on one batch in {seconds:.1f} s, loading PyTorch included")
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

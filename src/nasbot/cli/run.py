@@ -194,9 +194,8 @@ def searched(data: Dataset, *, serves: bool = False, **options: Any) -> tuple[Fo
             if serves:
                 stack.enter_context(_page(prepared))
             metric = prepared.metric or default_metric(data)
-            trials = list(prepared.history)
-            elapsed = max((t for one in trials for t in (one.started, one.finished) if t is not None), default=0.0)
-            shown = progress(prepared.plan.budget, elapsed=elapsed, trials=trials, metric=metric)
+            history = prepared.history
+            shown = progress(prepared.plan.budget, elapsed=history.elapsed, trials=list(history), metric=metric)
             tell.append(stack.enter_context(shown))
 
         try:

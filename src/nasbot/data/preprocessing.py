@@ -284,11 +284,6 @@ class Preprocessing:
         """The classes in the order of the network's outputs; none for numbers."""
         return self.target.classes if isinstance(self.target, ClassTarget) else ()
 
-    @property
-    def target_name(self) -> str:
-        """What is predicted."""
-        return self.target.name if isinstance(self.target, ClassTarget) else ", ".join(self.target.names)
-
     def X(self, raw: Any) -> np.ndarray:
         """Raw rows or images as networks see them, float32."""
         prepared = self.inputs.prepared(raw)

@@ -14,10 +14,10 @@ import platform
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from nasbot._typing import Json
+from nasbot._versions import NOTED, versions_of
 from nasbot.page.records import thinned
 from nasbot.plots import series
 from nasbot.plots.snapshot import Snapshot
@@ -25,7 +25,6 @@ from nasbot.storage import Tally
 from nasbot.study.status import StudyState, StudyStatus
 from nasbot.trial import History, Trial, TrialState
 
-PACKAGES = ("nasbot", "numpy", "scipy", "numba", "torch")
 SHOWN_CURVES = 40
 MIN_FOR_RATE = 5  # trials before the time left is guessed from the time spent
 
@@ -148,13 +147,7 @@ def _versions(status: StudyStatus | None) -> dict[str, Json]:
     noted = status.run.record.get("versions") if status is not None and status.run is not None else None
     if isinstance(noted, Mapping) and noted:
         return {str(name)[:40]: str(found)[:40] for name, found in noted.items()}
-    found: dict[str, Json] = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    return {"python": platform.python_version(), **versions_of(NOTED)}
 
 
 # -- series ------------------------------------------------------------------------------------------------------------

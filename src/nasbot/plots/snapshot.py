@@ -73,8 +73,7 @@ class Snapshot:
     @property
     def elapsed(self) -> float:
         """Seconds on the study's clock at its last record."""
-        times = [when for trial in self.history for when in (trial.started, trial.finished) if when is not None]
-        return max(times, default=0.0)
+        return self.history.elapsed
 
 
 Source: TypeAlias = "Snapshot | StudyView | History"

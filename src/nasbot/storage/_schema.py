@@ -15,12 +15,13 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 
+from nasbot._versions import version_of
 from nasbot.errors import StorageError
 from nasbot.storage._rows import COLUMNS, OLD_COLUMNS, crc, direction_of, upgraded_point, upgraded_trial
 
 APPLICATION_ID = 0x4E415342  # "NASB"
+UNKNOWN_VERSION = "unknown"  # of a nasbot that is not installed
 
 TABLES_1 = (
     """CREATE TABLE migrations (
@@ -192,7 +193,9 @@ def _migrate(db: sqlite3.Connection, found: int) -> None:
         for step in range(found, VERSION):
             _take(db, MIGRATIONS[step])
             when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            db.execute("INSERT INTO migrations VALUES (?, ?, ?)", (step + 1, when, nasbot_version()))
+            db.execute(
+                "INSERT INTO migrations VALUES (?, ?, ?)", (step + 1, when, version_of("nasbot") or UNKNOWN_VERSION)
+            )
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {VERSION}")
         db.execute("COMMIT")
@@ -233,11 +236,3 @@ def _expected(migrations: tuple[tuple[Step, ...], ...]) -> frozenset[str]:
         for steps in migrations:
             _take(db, steps)
         return _definitions(db)
-
-
-def nasbot_version() -> str:
-    """The version of nasbot that is installed."""
-    try:
-        return version("nasbot")
-    except PackageNotFoundError:
-        return "unknown"

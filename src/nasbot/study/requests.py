@@ -104,5 +104,5 @@ def changed_trial(history: History, kind: RequestKind, number: int, *, at: float
         return again, f"trial {number} will be tried again, as trial {again.number}"
     if trial.state is TrialState.RUNNING:  # of a driver that died
         trial = trial.requeued(interrupted=True)
-    when = max((t.finished or t.started or 0.0 for t in history), default=0.0) if at is None else at
+    when = history.elapsed if at is None else at
     return trial.ended(Cancelled("on request"), at=when, rank=len(history.finished)), f"trial {number} is cancelled"

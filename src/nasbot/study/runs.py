@@ -10,16 +10,15 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from nasbot._typing import Json
+from nasbot._versions import NOTED, versions_of
 from nasbot.storage.addresses import without_password
 from nasbot.storage.records import Run
 from nasbot.study.budget import Budget
 
 PLAIN_OPTION = re.compile("-[BEIOPbdisuvx]+")  # of Python itself, none of which names code
-PACKAGES = ("nasbot", "numpy", "scipy", "numba", "torch")  # whose versions are noted
 
 
 def new_run(number: int, *, executor: str, workers: int | None, budget: Budget | None) -> Run:
@@ -27,7 +26,7 @@ def new_run(number: int, *, executor: str, workers: int | None, budget: Budget |
     record: dict[str, Json] = {
         "pid": os.getpid(),
         "host": socket.gethostname(),
-        "versions": {"python": platform.python_version(), **_versions()},
+        "versions": {"python": platform.python_version(), **versions_of(NOTED)},
         "numerics": numerics(),
         "executor": executor,
         "workers": workers,
@@ -109,18 +108,8 @@ def numeric_differences(run: Run) -> list[str]:
         elif then != now:
             lines.append(f"{name}: then {str(then)[:60]}, here {now}")
     versions = run.record.get("versions")
-    for name, version_here in {"python": platform.python_version(), **_versions()}.items():
+    for name, version_here in {"python": platform.python_version(), **versions_of(NOTED)}.items():
         version_then = versions.get(name) if isinstance(versions, Mapping) else None
         if version_then != version_here:
             lines.append(f"{name}: then {str(version_then)[:60]}, here {version_here}")
     return lines
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found

@@ -86,7 +86,7 @@ class Study(StudyView):
             stored = _created(storage, given, [*taken_over, *pool_trials])
         check_same(stored, given)
         super().__init__(storage, searcher)
-        self._seconds_before = _latest(self.history)
+        self._seconds_before = self.history.elapsed
         self._now: Callable[[], float] | None = None
         self._origin = 0.0
         self._run: Run | None = None  # the one that is open
@@ -546,11 +546,11 @@ class Study(StudyView):
 
     def _start_clock(self, now: Callable[[], float]) -> None:
         """Driving goes on from the last moment recorded: neither pauses nor the time between runs count."""
-        self._seconds_before = _latest(self.history)
+        self._seconds_before = self.history.elapsed
         self._now, self._origin = now, now()
 
     def _stop_clock(self) -> None:
-        self._seconds_before, self._now = _latest(self.history), None
+        self._seconds_before, self._now = self.history.elapsed, None
 
     def _on_study_clock(self, at: float) -> float:
         return self._seconds_before + at - self._origin
@@ -587,11 +587,6 @@ def _ending(error: BaseException) -> str:
 
 def _executor(workers: int, limits: Limits) -> Executor:
     return SerialExecutor() if workers == 1 and limits == Limits() else process_executor(workers, limits=limits)
-
-
-def _latest(history: History) -> float:
-    times = [when for trial in history for when in (trial.started, trial.finished) if when is not None]
-    return max(times, default=0.0)
 
 
 def _check_pool(pool: Sequence[Candidate], searcher: Searcher) -> None:

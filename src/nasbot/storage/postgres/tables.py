@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+from nasbot._versions import version_of
 from nasbot.errors import StorageError
 from nasbot.storage._rows import COLUMNS, REQUEST_COLUMNS, RUN_COLUMNS
-from nasbot.storage._schema import nasbot_version
+from nasbot.storage._schema import UNKNOWN_VERSION
 from nasbot.storage.postgres.connecting import Db, first, run
 
 VERSION = 1
@@ -90,7 +91,7 @@ def _make(db: Db) -> None:
     for index in INDICES:
         run(db, index)
     when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    run(db, "INSERT INTO nasbot.versions VALUES (%s, %s, %s)", VERSION, when, nasbot_version())
+    run(db, "INSERT INTO nasbot.versions VALUES (%s, %s, %s)", VERSION, when, version_of("nasbot") or UNKNOWN_VERSION)
 
 
 def check(db: Db) -> None:
