@@ -241,6 +241,12 @@ def test_without_onnx_the_package_is_named(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_networks_of_ours_need_no_onnxscript(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxscript", None)
+    export(small(), tmp_path / "net.onnx")
+    assert (tmp_path / "net.onnx").stat().st_size > 100
+
+
 def test_a_model_comes_back_from_its_file_exactly(tmp_path):
     X, y = table()
     model = Model(model_of(dataset_of(X, y)).network, dataset_of(X, y).preprocessing, {"trial": 3, "note": "nß"})

@@ -447,3 +447,14 @@ def test_a_study_recommends_by_belief_or_else_its_best(kind):
     assert study.recommend() in study.history.completed
     if kind in (RandomSearch, EvolutionSearch):
         assert study.recommend() == study.best
+
+
+def test_a_proposal_computes_no_leave_one_out(monkeypatch):
+    """Only those who ask how well the belief is calibrated pay for it."""
+    from nasbot.gp import belief, calibration
+
+    for module in (belief, calibration):
+        monkeypatch.setattr(module, "leave_one_out", lambda *_: pytest.fail("leave-one-out"))
+    monkeypatch.setattr(calibration, "left_out", lambda *_: pytest.fail("leave-one-out"))
+    history = of_outcomes([(arch, Scored(value_of(arch))) for arch in mlp_pool()])
+    assert NASBOT(space=MLP, pool=mlp_pool()).propose(history, rng=rng(history)).arch not in mlp_pool()

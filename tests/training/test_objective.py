@@ -275,3 +275,12 @@ def test_a_full_disk_never_costs_a_score(folder, tmp_path, monkeypatch, n_full):
     assert waits == list(weights.WAITS_FOR_ROOM)[:n_full]
     assert ("weights_not_kept" in outcome.details) == (n_full == 99)
     assert weights_path(tmp_path / "weights", 3).exists() == (n_full == 2)
+
+
+def test_workers_load_no_compiler_of_torch_beforehand():
+    """``torch._dynamo`` takes a second to import, and nothing here uses it."""
+    script = "import sys; from importlib import import_module as load\n"
+    script += "from nasbot.training.objective import TrainingObjective\n"
+    script += "[load(name) for name in TrainingObjective.preload]; print('torch._dynamo' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
