@@ -202,3 +202,19 @@ def test_a_study_as_a_data_frame(elsewhere):
     assert frame.loc[0, "details.epochs"] == 7
     assert "details.note" not in frame
     assert (frame["layers"] > 0).all()
+
+
+def test_a_budget_in_seconds_has_the_distance_solver_compiled_before(monkeypatch):
+    happened = []
+    monkeypatch.setattr("nasbot.study.optimise.compile_solver", lambda: happened.append("compiled"))
+
+    def score(arch):
+        happened.append("scored")
+        return 1.0
+
+    space = nasbot.SearchSpace("mlp-reg")
+    nasbot.maximise(score, space, name=None, seconds=60.0, trials=1)
+    assert happened == ["compiled", "scored"]
+    nasbot.maximise(score, space, name=None, trials=1)
+    nasbot.maximise(score, space, name=None, seconds=60.0, trials=1, searcher=nasbot.RandomSearch(space=space))
+    assert happened == ["compiled", "scored", "scored", "scored"]

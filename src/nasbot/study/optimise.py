@@ -12,6 +12,7 @@ from nasbot.domain import Param
 from nasbot.errors import OptionError
 from nasbot.execution import Executor, Objective
 from nasbot.execution.evaluation import wanted
+from nasbot.otmann.solver import compile_solver
 from nasbot.searchers.base import Searcher
 from nasbot.storage import is_begun
 from nasbot.study.budget import Budget
@@ -97,6 +98,8 @@ def _optimised(
         raise OptionError(
             f"params: {names}: searched, but the objective takes neither params nor trial beside the network"
         )
+    if budget.seconds is not None and hasattr(searcher, "distance"):
+        compile_solver()  # before the clock starts
     run: RunOptions = {key: options[key] for key in RunOptions.__annotations__ if key in options}  # type: ignore[literal-required, assignment]
     if name is None:
         return Study.in_memory(searcher, seed=seed, direction=direction).optimise(objective, budget, **run)
