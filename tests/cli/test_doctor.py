@@ -35,7 +35,7 @@ def test_the_extras_are_those_of_the_package():
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     declared = project["optional-dependencies"]
     for extra, (packages, _) in module.EXTRAS.items():
-        assert {re.split("[>=]", line)[0] for line in declared[extra]} == set(packages)
+        assert {re.split(r"[\[>=]", line)[0] for line in declared[extra]} == set(packages)
     for_developers = {"testing", "experiments", "test", "lint", "dev"}
     assert set(declared) - for_developers == set(module.EXTRAS)
 

@@ -41,11 +41,12 @@ EXTRAS = {
     "web": (("h11", "starlette", "uvicorn"), "the live page"),
     "onnx": (("onnx", "onnxruntime", "onnxscript"), "ONNX files"),
     "ray": (("ray",), "clusters"),
+    "postgres": (("psycopg",), "studies that several drivers share"),
     "tensorboard": (("tensorboard",), "logs for TensorBoard"),
     "mlflow": (("mlflow-skinny",), "logs for MLflow"),
 }
 SHARED = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "fuse.sshfs", "beegfs")
-FORGETFUL = ("tmpfs", "ramfs", "overlay")
+VOLATILE_FILE_SYSTEMS = ("tmpfs", "ramfs", "overlay")
 LITTLE_DISK, LITTLE_MEMORY = 1e9, 1e9  # bytes
 SLOW_WRITE = 0.5  # seconds
 
@@ -169,7 +170,7 @@ def _folder(where: Path) -> Finding:
     if kind in SHARED:
         text = f"{where} is on {kind}: a study needs working file locks and is safest on a local disk"
         return Finding("folder", "warn", text)
-    if kind in FORGETFUL:
+    if kind in VOLATILE_FILE_SYSTEMS:
         return Finding("folder", "warn", f"{where} is on {kind}: studies there end with this machine or container")
     return Finding("folder", "ok", f"{where} is on {kind}")
 
