@@ -44,7 +44,7 @@ from nasbot.errors import ExhaustedError, FileError, NasbotError, OptionError, V
 from nasbot.evolution import one_step_edits
 from nasbot.gp import BeliefOptions
 from nasbot.otmann import Distances, NetworkDistance, Otmann
-from nasbot.searchers import NASBOT, EvolutionSearch, Proposal, RandomSearch, Searcher
+from nasbot.searchers import NASBOT, EvolutionSearch, KernelTerms, Proposal, RandomSearch, Searcher
 from nasbot.trial import Failed, FailureCause, History, Outcome, Scored, Trial
 
 Floats = NDArray[np.float64]
@@ -314,18 +314,35 @@ ROUGH = BeliefOptions(distance_power=1.0, normalised_power=1.0)
 
 
 def _bayesian(
-    table: Table, pool: tuple[Architecture, ...], *, distance: NetworkDistance | None = None, name: str = "nasbot"
+    table: Table,
+    pool: tuple[Architecture, ...],
+    *,
+    distance: NetworkDistance | None = None,
+    terms: KernelTerms = KernelTerms.BOTH,
+    name: str = "nasbot",
 ) -> Searcher:
-    return NASBOT(space=SPACE, pool=pool, modifiers=SWAPS, distance=distance or WIDE, belief=ROUGH, name=name)
+    return NASBOT(
+        space=SPACE,
+        pool=pool,
+        modifiers=SWAPS,
+        distance=distance or WIDE,
+        belief=ROUGH,
+        kernel_terms=terms,
+        name=name,
+    )
 
 
 # A cell has few layers, so path lengths differ by little; a wider range lets the belief find out how much they matter.
 WIDE = Otmann(structural_weights=(0.1, 0.4, 1.6, 6.4))
 
 METHODS: Mapping[str, Callable[[Table, tuple[Architecture, ...]], Searcher]] = {
-    "nasbot": _bayesian,
+    "nasbot": partial(_bayesian, terms=KernelTerms.NORMALISED_AND_FEATURES),
+    "otmann": partial(_bayesian, name="otmann"),  # the distance alone, as ``nasbot`` was until there were features
     "narrow": partial(_bayesian, distance=Otmann(), name="narrow"),
     "crude": partial(_bayesian, distance=HammingAndCounts(), name="crude"),
+    "crude+features": partial(
+        _bayesian, distance=HammingAndCounts(), terms=KernelTerms.BOTH_AND_FEATURES, name="crude+features"
+    ),
     "random": lambda table, pool: RandomSearch(space=SPACE, pool=pool, modifiers=SWAPS),
     "uniform": lambda table, pool: UniformSearch(cells=table.cells, pool=pool),
     "evolution": lambda table, pool: EvolutionSearch(space=SPACE, pool=pool, modifiers=SWAPS),

@@ -60,7 +60,8 @@ Make = Callable[[SearchSpace], Searcher]
 
 
 def _with_papers_masses(space: SearchSpace, **changed: Any) -> Searcher:
-    return NASBOT(space=space, distance=Otmann(preset="paper"), **{"modifiers": tuple(MODIFIERS), **changed})
+    options = {"modifiers": tuple(MODIFIERS), "kernel_terms": KernelTerms.BOTH, **changed}
+    return NASBOT(space=space, distance=Otmann(preset="paper"), **options)
 
 
 def _with_powers(p: float, p_bar: float, space: SearchSpace) -> Searcher:

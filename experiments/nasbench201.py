@@ -37,7 +37,9 @@ def _table(path: Path, dataset: str) -> bench.Table:
 def do(protocol: Protocol, run: Run, places: Places) -> Mapping[str, Any]:
     """One search in the table."""
     lookup = _table(places.data / "nasbench201.npz", run["dataset"])
-    best = bench.best_so_far(lookup, run["method"], run["seed"], protocol.settings["queries"])
+    # What the records of this experiment call nasbot is the distance alone.
+    method = "otmann" if run["method"] == "nasbot" else run["method"]
+    best = bench.best_so_far(lookup, method, run["seed"], protocol.settings["queries"])
     return {"best": [round(value, 6) for value in best], "optimum": lookup.optimum}
 
 

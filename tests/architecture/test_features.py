@@ -57,6 +57,19 @@ def test_costs_are_known_where_the_shape_of_samples_is():
     assert np.expm1([parameters, flops]) == pytest.approx([9 * 16 + 16 + 16 + 1, 2 * (9 * 16 + 16)])
 
 
+def test_the_mass_is_a_size_where_layers_without_units_weigh_differently():
+    assert "size" not in by_block(diamond(small_cells(), "a", "b", "a"))
+    labels = (
+        *ENDS,
+        Label(name="a", fixed_mass=1.0),
+        Label(name="b", fixed_mass=9.0),
+        Label(name="zero", fixed_mass=1.0),
+    )
+    table = LabelPenalties.from_pairs(tuple(label.name for label in labels), {})
+    arch = diamond(Vocabulary("weighty", labels, table), "a", "b", "a")
+    assert by_block(arch)["size"] == pytest.approx([math.log1p(11 * 1.2)])  # the ends have a tenth each
+
+
 def test_paths_of_a_cell_are_counted_for_each_set_of_groups():
     found = by_block(diamond(small_cells(), "a", "b", "a"))
     shortest, longest, number, fewest, most = found["shape"].reshape(5, -1)

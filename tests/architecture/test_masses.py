@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nasbot.architecture import Architecture, Layer, MassRules, layer_masses
 from nasbot.errors import OptionError
 from nasbot.otmann.packing import pack
-from nasbot.otmann.presets import LOG_MASS
+from nasbot.otmann.presets import LOG_MASS, RuleSet
 from nasbot.testing.reference import reference_masses
 from nasbot.testing.strategies import architectures
 from tests.architecture.cells import cell_vocabulary
@@ -95,6 +95,20 @@ def test_masses_are_those_of_the_plain_twin(arch: Architecture, floor: float, ze
     )
     np.testing.assert_allclose(layer_masses(arch, rules), reference_masses(arch, rules), rtol=1e-13)
     np.testing.assert_allclose(arch.masses, reference_masses(arch), rtol=1e-13)
+
+
+@given(architectures(max_layers=30), st.sampled_from([0.25, 0.5]))
+def test_masses_to_a_power_are_those_of_the_plain_twin(arch: Architecture, exponent: float) -> None:
+    rules = RuleSet(name="power", mass_rules=MassRules(exponent=exponent))
+    expected = reference_masses(arch, rules.mass_rules)
+    np.testing.assert_allclose(layer_masses(arch, rules.mass_rules), expected, rtol=1e-13)
+    assert pack([arch], rules).total_masses[0] == pytest.approx(sum(expected))
+
+
+@pytest.mark.parametrize("exponent", [0.0, 1.5, float("nan")])
+def test_the_power_of_masses_is_above_0_and_at_most_1(exponent: float) -> None:
+    with pytest.raises(OptionError, match=rf"exponent of masses must be above 0 and at most 1, got {exponent}"):
+        MassRules(exponent=exponent)
 
 
 @given(architectures(cell_vocabulary(), min_layers=3, max_layers=8))

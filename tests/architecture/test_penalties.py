@@ -121,3 +121,12 @@ def test_any_metric_makes_a_table(points: list[list[float]]) -> None:
     table = LabelPenalties.from_pairs(names, pairs)
     assert (table.matrix <= 2).all()
     np.testing.assert_array_equal(table.matrix, table.matrix.T)
+
+
+def test_a_table_multiplied_still_satisfies_the_triangle_inequality() -> None:
+    table = LabelPenalties.from_pairs(("a", "b", "c"), {("a", "b"): 0.4, ("b", "c"): 0.4, ("a", "c"): 0.8})
+    factors = np.array([[1.0, 0.5, 2.0], [0.5, 1.0, 1.0], [2.0, 1.0, 1.0]])
+    found = table.multiplied(factors)
+    assert found.penalty("a", "b") == pytest.approx(0.2)
+    assert found.penalty("a", "c") == pytest.approx(0.6)  # by way of b, not 1.6
+    assert table.multiplied(np.full((3, 3), 10.0)).penalty("a", "b") == math.inf

@@ -178,7 +178,7 @@ def test_each_term_of_the_kernel_can_be_left_out(history, terms):
     assert propose(searcher, known).arch in MLP
     effect = believed(searcher, known, wide())[0]
     assert effect.sd > 0
-    assert effect.feasible < 0.7
+    assert effect.feasible < 0.8  # 1 before anything has failed
 
 
 @pytest.mark.parametrize(

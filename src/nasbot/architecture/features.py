@@ -1,7 +1,7 @@
 """Numbers that say what a network is, in blocks: the third term of the kernel compares networks by them.
 
-size     logarithms of the mass and, where the shape of samples is known, of parameters and FLOPs; not where no label
-         takes units
+size     logarithms of the mass and, where the shape of samples is known and labels take units, of parameters and FLOPs;
+         not where all layers weigh the same
 shape    logarithms of the longest and the shortest path, of the numbers of layers, skips and decision layers, of the
          least, largest and mean width, and of the mean ones behind the input and before the decision. Where no label
          takes units, as in cells: for each set of groups the shortest, the longest and the number of paths through
@@ -50,16 +50,15 @@ class FeatureMap:
     def blocks(self) -> tuple[str, ...]:
         """The names of the blocks that networks of this vocabulary have."""
         own = ("own",) if self.vocabulary.features else ()
-        return ("size", "shape", "labels", *own) if self._has_units else ("shape", "labels", *own)
+        return ("size", "shape", "labels", *own) if self._has_sizes else ("shape", "labels", *own)
 
     def __call__(self, arch: Architecture) -> tuple[Floats, ...]:
         """The numbers of each block."""
         live = _live(arch)
         found: dict[str, Sequence[float] | Floats] = {"labels": self._shares(arch, live)}
-        if self._has_units:
-            found |= {"size": self._size(arch), "shape": _shape(arch)}
-        else:
-            found["shape"] = self._paths(arch, live)
+        if self._has_sizes:
+            found["size"] = self._size(arch)
+        found["shape"] = _shape(arch) if self._has_units else self._paths(arch, live)
         if self.vocabulary.features:
             found["own"] = _own(arch)
         return tuple(np.array(found[block], dtype=np.float64) for block in self.blocks)
@@ -67,6 +66,11 @@ class FeatureMap:
     @cached_property
     def _has_units(self) -> bool:
         return any(label.takes_units for label in self.vocabulary.labels)
+
+    @cached_property
+    def _has_sizes(self) -> bool:
+        masses = {label.fixed_mass for label in self.vocabulary.labels if label.role is Role.PROCESSING}
+        return self._has_units or len(masses) > 1
 
     @cached_property
     def _counted(self) -> Mapping[str, int]:
@@ -93,7 +97,7 @@ class FeatureMap:
 
     def _size(self, arch: Architecture) -> list[float]:
         mass = math.log1p(arch.total_mass)
-        if self.input_shape is None:
+        if self.input_shape is None or not self._has_units:
             return [mass]
         costs = resources(arch, self.input_shape, self.n_outputs)
         return [mass, math.log1p(costs.parameters), math.log1p(costs.flops)]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nasbot.architecture.graph import Architecture
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class MassRules:
     """What the paper, its release, its first figure and our search do differently about masses."""
 
@@ -36,10 +36,18 @@ class MassRules:
     )
     factors: Mapping[str, float] = field(default_factory=dict)  # by label, in place of the vocabulary's
     logarithmic: bool = False  # log(1 + product), not the product, where a layer's mass is one
+    exponent: float = 1.0  # or the product to this power, which is between the two
 
     def __post_init__(self) -> None:
         if not 0 < self.nonprocessing_mass < 1:
             raise OptionError(f"nonprocessing_mass (ζ) must lie between 0 and 1, got {self.nonprocessing_mass}")
+        if not 0 < self.exponent <= 1:
+            raise OptionError(f"exponent of masses must be above 0 and at most 1, got {self.exponent}")
+
+    def __repr__(self) -> str:
+        """The last field only where it says something: studies keep this from before it was."""
+        shown = fields(self) if self.exponent != 1.0 else fields(self)[:-1]
+        return f"MassRules({', '.join(f'{x.name}={getattr(self, x.name)!r}' for x in shown)})"
 
     def factor(self, label: Label) -> float:
         """What units * incoming channels is multiplied by."""
@@ -77,7 +85,7 @@ def _processing_mass(label: Label, units: int | None, incoming: float, rules: Ma
     if label.fixed_mass is not None:
         return label.fixed_mass
     product = rules.factor(label) * (1 if units is None else units) * incoming
-    return math.log1p(product) if rules.logarithmic else product
+    return math.log1p(product) if rules.logarithmic else product**rules.exponent
 
 
 def incoming_channels(arch: Architecture) -> list[float]:

@@ -209,7 +209,7 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
         n_classes,
         float(rules.mass_rules.nonprocessing_mass),
         float(rules.mass_rules.nonprocessing_floor),
-        rules.mass_rules.logarithmic,
+        0.0 if rules.mass_rules.logarithmic else float(rules.mass_rules.exponent),
         features,
         masses,
         labels,

@@ -13,6 +13,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
+import numpy as np
+
 from nasbot.architecture.attributes import AttributePenalties
 from nasbot.architecture.labels import Vocabulary
 from nasbot.architecture.masses import PAPER_MASS_RULES, MassRules
@@ -33,17 +35,25 @@ class RuleSet:
     mass_rules: MassRules = PAPER_MASS_RULES
     penalties: Mapping[str, LabelPenalties] = field(default_factory=dict)
     attribute_penalties: AttributePenalties = ATTRIBUTES
+    within_groups: float = 1.0  # what penalties between labels of one group are multiplied by,
+    between_groups: float = 1.0  # and those between labels of different ones
 
     def __repr__(self) -> str:
-        """The last field only where it says something: studies keep this from before it was."""
-        shown = fields(self) if self.attribute_penalties != ATTRIBUTES else fields(self)[:-1]
+        """The last three fields only where they say something: studies keep this from before they were."""
+        first, later = fields(self)[:-3], fields(self)[-3:]
+        shown = [*first, *(x for x in later if getattr(self, x.name) != x.default)]
         return f"RuleSet({', '.join(f'{x.name}={getattr(self, x.name)!r}' for x in shown)})"
 
     def penalties_for(self, vocabulary: Vocabulary) -> LabelPenalties:
-        """The table for networks of this vocabulary; a user's own vocabulary always keeps its own."""
+        """The table for networks of this vocabulary; a user's own vocabulary always keeps its own, but for factors."""
+        table = vocabulary.penalties
         if vocabulary == BUILT_IN.get(vocabulary.name):
-            return self.penalties.get(vocabulary.name, vocabulary.penalties)
-        return vocabulary.penalties
+            table = self.penalties.get(vocabulary.name, table)
+        if self.within_groups == self.between_groups == 1.0:
+            return table
+        groups = [label.group for label in vocabulary.labels]
+        same = np.array([[a == b for b in groups] for a in groups])
+        return table.multiplied(np.where(same, self.within_groups, self.between_groups))
 
 
 _CNN_LABELS = CNN.penalties.labels

@@ -51,8 +51,10 @@ from nasbot.evolution.modifiers import AnyModifier
 from nasbot.gp import Belief, BeliefOptions, Prediction, Rows, fit_belief
 from nasbot.gp.mixture import mixture_moments
 from nasbot.otmann import NetworkDistance, Otmann
+from nasbot.otmann.learned import LearnedDistance
 from nasbot.otmann.presets import search_rules
 from nasbot.searchers.base import Proposal
+from nasbot.searchers.choosing import Choice, chosen, due
 from nasbot.searchers.effect import Effect, Effects, Near
 from nasbot.searchers.memory import Blocks, DistanceMemory, FeatureMemory, NeighbourMemory, feature_differences
 from nasbot.searchers.pool import RETUNE, PoolSearcher, best_networks, member, shown
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+LEARNED = "learned"  # short for the tables of ``LearnedDistance.of``
 N_INCUMBENTS = 10  # best evaluated networks from which the default maximiser also starts
 # With more evaluated networks than this, candidates are compared by a belief that knows so many of them, half the best
 # and half a fair sample of the rest, and only the best candidates by the whole belief: distances are most of deciding.
@@ -135,7 +138,8 @@ class NASBOT(PoolSearcher):
         modifiers: names of the changes that evolution makes; those that suit the vocabulary if not given.
         params: searched together with the network: ``{"learning_rate": Float(1e-4, 1e-1, log=True)}``.
         fidelity: shares of a full training that may be asked for; None: full trainings only.
-        distance: between networks; OTMANN with the rules that suit the vocabulary if not given.
+        distance: between networks; OTMANN with the rules that suit the vocabulary if not given; ``"learned"``: one of
+            several tables of it, chosen by the values seen.
         belief: how the Gaussian process is fitted.
         acquisition: an object such as ``UCB()``, or its name: log-ei, ei, ucb, thompson, uniform.
         maximiser: how the acquisition is maximised: climbing, or paper (evolution alone).
@@ -154,7 +158,9 @@ class NASBOT(PoolSearcher):
     belief: BeliefOptions = field(default_factory=BeliefOptions)
     acquisition: Acquisition = field(default_factory=LogEI)  # or its name: "log-ei", "ei", "ucb", "thompson", "uniform"
     maximiser: Maximiser = Maximiser.CLIMBING
-    kernel_terms: KernelTerms = KernelTerms.BOTH
+    # The best of both, both+features and this on f1, f2 and f3 (seeds 8000 to 8005) and on cells (3000 to 3019). d adds
+    # hyper-parameters, and little that features of size do not say: docs/results/surrogates.md.
+    kernel_terms: KernelTerms = KernelTerms.NORMALISED_AND_FEATURES
     # Good params are expected around their defaults, or where these values say otherwise; None: anywhere.
     prior: Params | None = field(default_factory=dict)
     # Utility per cost: so many times the logarithm of a network's FLOPs is taken off log utilities. No clock is asked.
@@ -165,6 +171,11 @@ class NASBOT(PoolSearcher):
         if self.modifiers is None:
             object.__setattr__(self, "modifiers", default_modifiers(self.space.vocabulary))
         super().__post_init__()
+        given: object = self.distance
+        if isinstance(given, str):
+            if given != LEARNED:
+                raise OptionError(f"distance: expected an object such as Otmann(), or {LEARNED!r}, got {given!r}")
+            object.__setattr__(self, "distance", LearnedDistance.of(self.space.vocabulary))
         if self.distance is None:
             object.__setattr__(self, "distance", Otmann(preset=search_rules(self.space.vocabulary)))
         object.__setattr__(self, "acquisition", acquisition_of(self.acquisition))
@@ -192,9 +203,43 @@ class NASBOT(PoolSearcher):
     def _neighbours(self) -> NeighbourMemory:
         return NeighbourMemory(self.distance)
 
+    @cached_property
+    def _choices(self) -> dict[tuple[bytes, bytes], Choice]:
+        return {}
+
+    @cached_property
+    def _settled(self) -> dict[int, NASBOT]:
+        return {}
+
+    def _under_chosen(self, history: History) -> tuple[NASBOT, Choice | None]:
+        """The same searcher by the table that its learned distance comes to after this history."""
+        learned = self.distance
+        if not isinstance(learned, LearnedDistance):
+            return self, None
+        known = history.evaluated
+        n = due(len(known.candidates))
+        some, values = known.candidates[:n], known.values[:n]
+        key = (b"".join(bytes.fromhex(candidate.fingerprint) for candidate in some), values.tobytes())
+        if n and key not in self._choices:
+            fidelities = None if self.fidelity is None else np.minimum(known.fidelities[:n], 1.0)
+            self._choices[key] = chosen(
+                learned, some, values, self._rows_under, options=self.belief, fidelities=fidelities
+            )
+        choice = self._choices[key] if n else Choice(0, 0, ())
+        if choice.number not in self._settled:
+            self._settled[choice.number] = replace(self, distance=learned.tables[choice.number])
+        return self._settled[choice.number], choice
+
+    def _rows_under(self, table: Otmann, candidates: Sequence[Candidate]) -> Rows:
+        return replace(self, distance=table)._rows_among(candidates)
+
     @on_one_blas_thread
     def propose(self, history: History, *, rng: np.random.Generator) -> Proposal:
         """The network of highest utility among those evolution and climbing find."""
+        settled, choice = self._under_chosen(history)
+        if choice is not None and isinstance(self.distance, LearnedDistance):
+            proposal = settled.propose(history, rng=rng)
+            return replace(proposal, notes={**proposal.notes, "distance": choice.to_dict(self.distance.names)})
         for_belief, for_utility, for_evolution = rng.spawn(3)
         clock = _Stopwatch()
         view = self._view(history, for_belief, clock)
@@ -519,6 +564,9 @@ class NASBOT(PoolSearcher):
 
     def what_if(self, history: History, *, rng: np.random.Generator) -> Effects:
         """The predicted effect of every legal one-step edit of the best network so far, the most promising first."""
+        settled, choice = self._under_chosen(history)
+        if choice is not None:
+            return settled.what_if(history, rng=rng)
         best = history.best
         if best is None:
             raise OptionError("what_if: expected at least one evaluated network to start from, got none yet")
@@ -533,6 +581,9 @@ class NASBOT(PoolSearcher):
     @on_one_blas_thread
     def recommend(self, history: History, *, rng: np.random.Generator) -> Trial | None:
         """The completed trial whose network has the highest mean, averaged over hyper-parameters."""
+        settled, choice = self._under_chosen(history)
+        if choice is not None:
+            return settled.recommend(history, rng=rng)
         for_belief, _, _ = rng.spawn(3)
         view = self._view(history, for_belief, _Stopwatch())
         return None if view is None else history.completed[view.numbers[np.argmax(view.belief.denoised.mean(axis=0))]]
@@ -542,6 +593,9 @@ class NASBOT(PoolSearcher):
         self, history: History, candidates: Sequence[tuple[Candidate, str]], *, rng: np.random.Generator
     ) -> Effects:
         """What is believed of any candidates after this history."""
+        settled, choice = self._under_chosen(history)
+        if choice is not None:
+            return settled.believed(history, candidates, rng=rng)
         for_belief, _, _ = rng.spawn(3)
         view = self._view(history, for_belief, _Stopwatch())
         if view is None:

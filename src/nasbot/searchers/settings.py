@@ -13,6 +13,7 @@ from nasbot._typing import Json
 from nasbot.acquisition.choices import Acquisition, description
 from nasbot.gp.belief import LOCAL_ABOVE
 from nasbot.otmann import Otmann
+from nasbot.otmann.learned import LearnedDistance
 from nasbot.otmann.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def _described(value: object) -> Json:
         return description(value) or _foreign(value)
     if isinstance(value, tuple | list):
         return [_described(entry) for entry in value]
+    if isinstance(value, LearnedDistance):
+        return {"type": "LearnedDistance", "tables": list(value.names)}
     if isinstance(value, Otmann) and value.rules == PRESETS.get(value.rules.name):
         return {"type": "Otmann", "preset": value.rules.name, "structural_weights": list(value.structural_weights)}
     if is_dataclass(value) and not isinstance(value, Otmann):

@@ -21,6 +21,7 @@ from nasbot.domain import Domain, Fidelity, params_from_dict
 from nasbot.errors import NasbotError, StudyError
 from nasbot.gp import BeliefOptions, Prior
 from nasbot.otmann import Otmann
+from nasbot.otmann.learned import LearnedDistance
 from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, Searcher, TreeBO
 from nasbot.study.settings import domain_settings, space_settings
 from nasbot.trial import History
@@ -65,7 +66,7 @@ def searcher_from_settings(settings: Mapping[str, Json], domain: Domain, candida
         if "belief" in options:
             options["belief"] = _belief(_mapping(options["belief"], "belief"))
         if "distance" in options:
-            options["distance"] = _distance(_mapping(options["distance"], "distance"))
+            options["distance"] = _distance(_mapping(options["distance"], "distance"), domain)
         rebuilt = kind(space=domain.networks, params=domain.params, fidelity=domain.fidelity, **_typed(kind, options))
     except KeyError as missing:
         raise _refusal(f"pool network {str(missing)[:20]} is not in the study") from None
@@ -115,7 +116,10 @@ def _belief(settings: Mapping[str, Json]) -> BeliefOptions:
     return BeliefOptions(prior=prior, **_typed(BeliefOptions, options))
 
 
-def _distance(settings: Mapping[str, Json]) -> Otmann:
+def _distance(settings: Mapping[str, Json], domain: Domain) -> Otmann | LearnedDistance:
+    if settings.get("type") == "LearnedDistance":
+        expected, *_ = [*_list(settings.get("tables"), "tables"), ""]
+        return LearnedDistance.of(domain.networks.vocabulary, str(expected))
     if settings.get("type") != "Otmann" or "preset" not in settings:
         raise _refusal("its distance is not a preset of OTMANN; open the study in Python, with its searcher")
     weights = _list(settings.get("structural_weights"), "structural_weights")

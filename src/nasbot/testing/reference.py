@@ -134,7 +134,7 @@ def _computation(label: Label, layer: Layer, incoming: int, rules: MassRules) ->
     if label.fixed_mass is not None:
         return label.fixed_mass
     product = rules.factors.get(label.name, label.mass_factor) * (layer.units or 1) * incoming
-    return math.log(1 + product) if rules.logarithmic else product
+    return math.log(1 + product) if rules.logarithmic else product**rules.exponent
 
 
 def _incoming(arch: Architecture) -> list[int]:

@@ -32,10 +32,13 @@ def network_masses(
     fixed_mass: Floats,
     zeta: float,
     floor: float,
-    logarithmic: bool,
+    exponent: float,
     out: Floats,
 ) -> None:
-    """Layer masses of one network into ``out``; ``edges`` (n, 2) ascending, ``fixed_mass`` NaN where none is set."""
+    """Layer masses of one network into ``out``; ``edges`` (n, 2) ascending, ``fixed_mass`` NaN where none is set.
+
+    Products are raised to ``exponent``; where that is 0 it is their logarithm.
+    """
     n = len(labels)
     incoming = np.zeros(n)
     edge = 0
@@ -53,8 +56,10 @@ def network_masses(
         if role[labels[u]] == PROCESSING:
             if np.isnan(fixed_mass[labels[u]]):
                 out[u] = factor[labels[u]] * (1 if units[u] == NO_UNITS else units[u]) * incoming[u]
-                if logarithmic:
+                if exponent == 0.0:
                     out[u] = math.log1p(out[u])
+                elif exponent != 1.0:
+                    out[u] = out[u] ** exponent
             else:
                 out[u] = fixed_mass[labels[u]]
             total += out[u]
@@ -145,7 +150,7 @@ def pack_networks(
     n_classes: int,
     zeta: float,
     floor: float,
-    logarithmic: bool,
+    exponent: float,
     features: Floats,
     masses: Floats,
     packed_labels: Integers,
@@ -171,7 +176,7 @@ def pack_networks(
             fixed_mass,
             zeta,
             floor,
-            logarithmic,
+            exponent,
             all_masses[begin:end],
         )
         totals[i] = 0.0
