@@ -119,7 +119,7 @@ def test_networks_that_fail_are_avoided():
 
     def late_failures(cause, seed):
         def outcome(arch):
-            units = [layer.units for layer in arch.layers if layer.units]
+            units = [layer.units for layer in arch.layers if layer.units] or [0]
             return Scored(np.mean(units)) if max(units) <= 100 else Failed(cause, "too wide")
 
         history = follow(made(NASBOT, modifiers=widening), 30, outcome, seed=seed)

@@ -218,3 +218,47 @@ def test_a_budget_in_seconds_has_the_distance_solver_compiled_before(monkeypatch
     nasbot.maximise(score, space, name=None, trials=1)
     nasbot.maximise(score, space, name=None, seconds=60.0, trials=1, searcher=nasbot.RandomSearch(space=space))
     assert happened == ["compiled", "scored", "scored", "scored"]
+
+
+def test_repeats_are_looks_with_seeds_of_their_own_whose_mean_is_the_value():
+    seen = []
+
+    def noisy(arch, trial):
+        seen.append((trial.number, trial.seed))
+        trial.report(0, 1.0)
+        return value_of(arch) + float(trial.rng.normal())
+
+    study = maximise(noisy, MLP, name=None, trials=4, searcher=quick(), seed=3, repeats=3)
+    assert len(seen) == len(set(seen)) == 12
+    once = []
+    maximise(lambda arch, trial: once.append(trial.seed) or 0.0, MLP, name=None, trials=4, searcher=quick(), seed=3)
+    assert [seed for _, seed in seen[::3]] == once  # the first look is what there was without repeats
+    for trial in study.history:
+        shown = trial.outcome.details["repeats"]
+        assert trial.value == pytest.approx(sum(shown["values"]) / 3)
+        assert shown["sd"] > 0
+        assert shown["se_after_one_more"] == pytest.approx(shown["sd"] / 2)
+        assert len(trial.curve) == 1  # of the first look
+
+
+def test_a_look_that_fails_fails_the_trial():
+    looks = []
+
+    def failing(arch):
+        looks.append(arch)
+        return float("nan") if len(looks) == 2 else 1.0
+
+    study = maximise(failing, MLP, name=None, trials=2, searcher=quick(), repeats=2, max_consecutive_failures=None)
+    assert [trial.value for trial in study.history][:2] == [None, 1.0]
+
+
+def test_a_study_goes_on_with_as_many_repeats(elsewhere):
+    maximise(score, MLP, name="mine", trials=3, searcher=quick(), repeats=2)
+    with pytest.raises(StudyError, match=r"context.repeats"):
+        maximise(score, MLP, name="mine", trials=4, searcher=quick())
+
+
+@pytest.mark.parametrize("repeats", [0, 2.0, "3"])
+def test_repeats_are_a_whole_number(repeats):
+    with pytest.raises(OptionError, match="repeats: expected a whole number >= 1, got"):
+        maximise(score, MLP, name=None, trials=1, searcher=quick(), repeats=repeats)

@@ -12,6 +12,7 @@ from nasbot.domain import Param
 from nasbot.errors import OptionError
 from nasbot.execution import Executor, Objective
 from nasbot.execution.evaluation import wanted
+from nasbot.execution.repeating import Repeated
 from nasbot.otmann.solver import compile_solver
 from nasbot.searchers.base import Searcher
 from nasbot.storage import is_begun
@@ -44,6 +45,7 @@ class SearchOptions(RunOptions, total=False):
     seed: int
     searcher: Searcher | None  # NASBOT with its defaults
     params: Mapping[str, Param]  # searched together with the network
+    repeats: int  # evaluations of each candidate, with other seeds, whose mean is its value; 1
 
 
 def maximise(objective: Objective, space: SearchSpace | str, **options: Unpack[SearchOptions]) -> StudyView:
@@ -59,6 +61,7 @@ def maximise(objective: Objective, space: SearchSpace | str, **options: Unpack[S
         seed: random seed (initial choices, searcher, the objective's own).
         searcher: what chooses the networks; NASBOT with its defaults if not given.
         params: searched with the network: ``{"learning_rate": Float(1e-4, 1e-1, log=True)}``.
+        repeats: evaluations of each candidate, each with a seed of its own, whose mean is its value; 1 if not given.
         workers: evaluations at a time, each in a process of its own where there are several.
         executor: another place to evaluate in, with workers and limits of its own.
         timeout_per_trial: seconds after which an evaluation is ended.
@@ -100,10 +103,14 @@ def _optimised(
         )
     if budget.seconds is not None and hasattr(searcher, "distance"):
         compile_solver()  # before the clock starts
+    repeats, context = options.get("repeats", 1), {}
+    if repeats != 1:
+        objective, context = Repeated(objective, repeats), {"repeats": repeats}
     run: RunOptions = {key: options[key] for key in RunOptions.__annotations__ if key in options}  # type: ignore[literal-required, assignment]
     if name is None:
-        return Study.in_memory(searcher, seed=seed, direction=direction).optimise(objective, budget, **run)
-    with Study.open(name, searcher, seed=seed, direction=direction) as study:
+        study = Study.in_memory(searcher, seed=seed, direction=direction, context=context)
+        return study.optimise(objective, budget, **run)
+    with Study.open(name, searcher, seed=seed, direction=direction, context=context) as study:
         study.optimise(objective, budget, **run)
     return StudyView.read(name, vocabulary=searcher.domain.networks.vocabulary, searcher=searcher)
 
