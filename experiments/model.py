@@ -87,6 +87,46 @@ def by_trees(data: Dataset, seconds: float, seed: int) -> dict[str, Any]:
     return {"model": min(errors)[1], "trials": len(kinds)}
 
 
+def by_boosting(data: Dataset, seconds: float, seed: int) -> dict[str, Any]:
+    """LightGBM (31 and 255 leaves), CatBoost and XGBoost with thousands of trees, each stopped by the validation rows.
+
+    Needs the extra ``nasbot[opponents]``. Errors by name; ``model`` is the best of them by validation.
+    """
+    import catboost
+    import lightgbm
+    import xgboost
+
+    shared: dict[str, Any] = {"learning_rate": 0.05, "n_estimators": 5000, "random_state": seed, "n_jobs": 2}
+    sampled = {"subsample": 0.8, "subsample_freq": 1, "colsample_bytree": 0.8}
+    y_train, y_valid = (part.y if data.is_classification else part.y[:, 0] for part in (data.train, data.valid))
+    stop = [lightgbm.early_stopping(100, verbose=False)]
+    valid = [(data.valid.X, y_valid)]
+    boosters = (
+        (lightgbm.LGBMClassifier, xgboost.XGBClassifier, catboost.CatBoostClassifier)
+        if data.is_classification
+        else (lightgbm.LGBMRegressor, xgboost.XGBRegressor, catboost.CatBoostRegressor)
+    )
+    light, extreme, cat = boosters
+    models: dict[str, Any] = {
+        "lightgbm": light(**shared, verbose=-1),
+        "lightgbm-255": light(**shared, num_leaves=255, **sampled, verbose=-1),
+        "xgboost": extreme(**shared, early_stopping_rounds=100),
+        "catboost": cat(iterations=5000, random_seed=seed, thread_count=2, early_stopping_rounds=100, verbose=False),
+    }
+    options: dict[str, dict[str, Any]] = {
+        "lightgbm": {"eval_set": valid, "callbacks": stop},
+        "lightgbm-255": {"eval_set": valid, "callbacks": stop},
+        "xgboost": {"eval_set": valid, "verbose": False},
+        "catboost": {"eval_set": valid[0]},
+    }
+    found: dict[str, tuple[float, float]] = {}
+    for name, model in models.items():
+        model.fit(np.asarray(data.train.X), y_train, **options[name])
+        errors = [_error(data, model, np.asarray(part.X), part.y) for part in (data.valid, data.test)]
+        found[name] = errors[0], errors[1]
+    return {"model": min(found.values())[1], "trials": len(found), **{name: test for name, (_, test) in found.items()}}
+
+
 def _error(data: Dataset, model: Any, X: np.ndarray, y: np.ndarray) -> float:
     if data.is_classification:
         probabilities = np.clip(model.predict_proba(X), 1e-6, 1)
@@ -106,6 +146,7 @@ METHODS: Mapping[str, Callable[[Dataset, float, int], dict[str, Any]]] = {
     "nasbot": by_search,
     "plain": by_plain_network,
     "trees": by_trees,
+    "boosting": by_boosting,
 }
 
 
