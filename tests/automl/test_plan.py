@@ -54,12 +54,13 @@ def test_few_rows_are_not_read_for_ever():
 
 
 def test_a_stored_plan_goes_on_whatever_the_budget_is_by_now():
-    first = planned(Budget.of("100s"), 2, n_steps=700, stored=None, seconds=None)
-    again = planned(Budget.of("5h"), 1, n_steps=None, stored=first.to_dict(), seconds=None)
-    assert again == Plan(Budget.of("5h"), 1, 700, first.seconds_per_trial)
-    assert planned(Budget(9), 1, n_steps=None, stored=None, seconds=None).seconds_per_trial == DEFAULT_SECONDS
-    assert planned(Budget(9), 1, n_steps=None, stored=None, seconds=2.5).seconds_per_trial == 2.5
-    damaged = planned(Budget(9), 1, n_steps=None, stored={"n_steps": "many"}, seconds=None)
+    rest = {"stored": None, "seconds": None, "most_steps": 10**6}
+    first = planned(Budget.of("100s"), 2, n_steps=700, **rest)
+    again = planned(Budget.of("5h"), 1, n_steps=None, **{**rest, "stored": first.to_dict()})
+    assert (again.n_steps, again.seconds_per_trial) == (700, first.seconds_per_trial)
+    assert planned(Budget(9), 1, n_steps=None, **rest).seconds_per_trial == DEFAULT_SECONDS
+    assert planned(Budget(9), 1, n_steps=None, **{**rest, "seconds": 2.5}).seconds_per_trial == 2.5
+    damaged = planned(Budget(9), 1, n_steps=None, **{**rest, "stored": {"n_steps": "many"}})
     assert (damaged.n_steps, damaged.seconds_per_trial) == (None, DEFAULT_SECONDS)
 
 

@@ -17,13 +17,14 @@ from nasbot.storage.addresses import place_of
 from nasbot.storage.paths import FOLDER_VARIABLE
 from nasbot.study import StudyView
 from nasbot.study.budget import parse_seconds
-from nasbot.trial import Trial
+from nasbot.trial import Direction, Trial
 
 if TYPE_CHECKING:
     from torch import nn
 
     from nasbot.automl.members import Members
     from nasbot.automl.model import Results
+    from nasbot.automl.understanding import Understanding
     from nasbot.data.dataset import Dataset, Part, Preprocessing
     from nasbot.data.metrics import Metric
     from nasbot.exporting.model_file import Model
@@ -105,21 +106,42 @@ class FoundStudy(StudyView):
     """A search on data, for reading; the same call of ``nasbot.search`` goes on with it."""
 
     def __init__(
-        self, storage: Storage, files: Path, searcher: Searcher | None = None, keep: Temporary | None = None
+        self,
+        storage: Storage,
+        files: Path,
+        searcher: Searcher | None = None,
+        keep: Temporary | None = None,
+        *,
+        metric: Metric | None = None,
     ) -> None:
         super().__init__(storage, searcher)
         self.files = files
         self._keep = keep
+        self._named_metric = metric
 
     @classmethod
-    def open(cls, where: str | Path) -> FoundStudy:
-        """The study of this name, file or address, that ``nasbot.search`` or ``nasbot run`` began."""
+    def open(cls, where: str | Path, *, metric: str | None = None) -> FoundStudy:
+        """The study of this name, file or address, that ``nasbot.search`` or ``nasbot run`` began.
+
+        ``metric`` is needed only where the study is judged by a function of somebody's own, which a study's file alone
+        never runs: it must be the name that the study has.
+        """
         place = place_of(where)
         files = files_of(place)
         if is_begun(place) and not files.is_dir():  # a study that is not there is the storage's to report
             hint = f"; {FOLDER_VARIABLE} names the folder that holds it" if isinstance(place, Address) else ""
             raise FileError(f"{files}: no such folder; expected the data and weights of a search on data there{hint}")
-        return cls(open_storage(place, read_only=True), files)
+        found = cls(open_storage(place, read_only=True), files)
+        if metric is not None:
+            found._name_metric(metric)
+        return found
+
+    def _name_metric(self, name: str) -> None:
+        from nasbot.data.metrics import metric_for
+
+        if name != self.context.get("metric"):
+            raise StudyError(f"the study is judged by {self.context.get('metric', 'validation loss')}, not by {name}")
+        self._named_metric = metric_for(name, self.dataset)
 
     @property
     def dataset(self) -> Dataset:
@@ -160,9 +182,16 @@ class FoundStudy(StudyView):
     @property
     def metric(self) -> Metric:
         """What results are shown in: the metric asked for, or mse or log-loss."""
-        from nasbot.data.metrics import default_metric, metric_of
+        from nasbot.data.metrics import default_metric, metric_of, task_of
+        from nasbot.data.own_metric import is_own, unnamed_metric
 
-        return metric_of(str(self.context["metric"])) if self.has_metric else default_metric(self.dataset)
+        if not self.has_metric:
+            return default_metric(self.dataset)
+        name = str(self.context["metric"])
+        if not is_own(name):
+            return metric_of(name)
+        is_high = self.direction is Direction.MAXIMISE
+        return self._named_metric or unnamed_metric(name, task_of(self.dataset), higher_is_better=is_high)
 
     @property
     def best(self) -> FoundTrial | None:
@@ -203,7 +232,8 @@ class FoundStudy(StudyView):
         name = self.files.name.removesuffix(FILES)
         if path is None and self._keep is not None:
             raise OptionError("report: the study keeps nothing, so there is no place beside it; say where to write")
-        html = report_html(Snapshot.of(self, name=name), file=name)
+        model = None if self.history.best is None else self.understanding().to_dict()
+        html = report_html(Snapshot.of(self, name=name), file=name, model=model)
         return write_report(html, self.files.with_name(f"{name}-report.html") if path is None else path)
 
     def ensemble(self) -> Members | None:
@@ -223,6 +253,15 @@ class FoundStudy(StudyView):
         from nasbot.automl.model import results_of
 
         return results_of(self)
+
+    def understanding(self, *, rows: str = "test", single: bool = False) -> Understanding:
+        """What the recommended model goes by and where it errs: importance of columns, residuals or confusion.
+
+        On test rows, or on those for validation (``rows="validation"``), which are fit to be looked at meanwhile.
+        """
+        from nasbot.automl.understanding import understanding_of
+
+        return understanding_of(self, rows=rows, single=single)
 
     @property
     def driven_seconds(self) -> float:

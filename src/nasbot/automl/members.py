@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from nasbot import _json
 from nasbot._files import write_whole
 from nasbot.automl.ensemble import MAX_MEMBERS, select
 from nasbot.automl.files import WEIGHTS
+from nasbot.automl.limits import ModelLimits, file_overhead
 from nasbot.data.metrics import truth_of
 from nasbot.errors import CodecError, FileError, StorageError
 from nasbot.trial import History, Trial
@@ -38,8 +39,8 @@ def members_of(study: FoundStudy) -> Members | None:
     settled = _settled(study.files, study.history)
     if settled is not None:
         return settled
-    metric = study.metric if study.has_metric else None
-    return chosen_members(study.history, study.files, study.dataset, metric, folds=study.folds)
+    metric, limits = study.metric if study.has_metric else None, ModelLimits.of(study.context.get("limits"))
+    return chosen_members(study.history, study.files, study.dataset, metric, folds=study.folds, limits=limits)
 
 
 def chosen_members(
@@ -50,8 +51,9 @@ def chosen_members(
     *,
     folds: int = 1,
     max_members: int = MAX_MEMBERS,
+    limits: ModelLimits | None = None,
 ) -> Members | None:
-    """The same, chosen by the validation rows, or by all rows of a cross-validation."""
+    """The same, chosen by the validation rows, or by all rows of a cross-validation; together they hold the limits."""
     from nasbot.training.folds import judged_part
 
     judged = judged_part(data, folds)
@@ -70,7 +72,28 @@ def chosen_members(
         row_weights=judged.weights if metric is not None else data.loss_weights(judged),
         max_members=max_members,
     )
-    return Members(tuple(known[i][0].number for i in found.members), found.weights, found.loss)
+    members = Members(tuple(known[i][0].number for i in found.members), found.weights, found.loss)
+    if not limits:
+        return members
+    return _within(
+        limits, file_overhead(data), members, history, single=Members((known[0][0].number,), (1.0,), found.single_loss)
+    )
+
+
+def _within(limits: ModelLimits, overhead: int, members: Members, history: History, *, single: Members) -> Members:
+    """As many of the members, the heaviest first, as hold the limits together; else the best network alone."""
+    trials: list[Trial] = []
+    for number in members.trials:
+        if limits.holds([*trials, history[number]], overhead):
+            trials.append(history[number])
+    if len(trials) == len(members.trials):
+        return members
+    if len(trials) < 2:
+        return single
+    weights = [members.weights[members.trials.index(trial.number)] for trial in trials]
+    return replace(
+        members, trials=tuple(t.number for t in trials), weights=tuple(weight / sum(weights) for weight in weights)
+    )
 
 
 def kept(files: Path, trial: Trial, n_valid: int) -> tuple[np.ndarray, np.ndarray] | None:

@@ -183,7 +183,8 @@ def _metrics(data: Dataset, metric: Metric, predictions: np.ndarray, part: Part)
     names = ("log-loss", "accuracy", "balanced-accuracy", "f1") if data.is_classification else ("mse", "rmse", "r2")
     truth, exact = truth_of(data, part.y), predictions.astype(np.float64)
     answers = np.exp(exact) if data.is_classification else exact
-    found = {name: METRICS[name](truth, answers, part.weights) for name in dict.fromkeys((metric.name, *names))}
+    found = {name: METRICS[name](truth, answers, part.weights) for name in names if name != metric.name}
+    found[metric.name] = metric(truth, answers, part.weights)
     if not data.is_classification:
         scales = np.asarray(data.preprocessing.target.scales)  # type: ignore[union-attr]  # a NumberTarget's
         found["standardised_mse"] = METRICS["mse"](truth / scales, answers / scales, part.weights)

@@ -31,6 +31,7 @@ SHORTEST_TRAINING, LONGEST_TRAINING = 0.5, 600.0  # seconds of a full one
 LEAST_STEPS, MOST_EPOCHS = 100, 400
 SECONDS_FOR_CARE = 200.0  # of a budget from which a full training is tried before its length is settled
 SLACK = 4.0  # times the time of a full training of the baseline, after which a training ends with what it has
+WORTH_STRETCHING = 1.5  # times longer: less is not worth training anything again for
 DEFAULT_SECONDS = 30.0  # for one training, where the budget is in trials
 FINAL_TRIALS = 0.25  # of a budget in trials
 # Networks that cost more than so many times what the baseline costs are not searched: few of them would fit.
@@ -53,13 +54,14 @@ class Plan:
     # For training the networks of the model on all rows at the end; None: no refits, and finals in their place.
     refit_seconds: float | None = None
     folds: int = 1  # of a cross-validation by which trials are judged; 1: by the validation rows
+    stretch: float = 1.0  # how many times longer finals are, in a study that goes on with more time than it began with
 
     @property
     def search(self) -> Budget:
         """What the search may spend before the finals or refits."""
         if self.budget.seconds is not None:
             share = SEARCH_SHARE * self.budget.seconds
-            if self.refit_seconds is not None:
+            if self.refit_seconds is not None and self.stretch == 1:
                 share = max(share, (1 - ASSEMBLING_SHARE) * self.budget.seconds - self.refit_seconds)
             return Budget(self.budget.trials, share)
         assert self.budget.trials is not None
@@ -95,6 +97,8 @@ class Plan:
     def __str__(self) -> str:
         steps = "as the recipe says" if self.n_steps is None else f"{self.n_steps:,} steps"
         end = "finals" if self.refit_seconds is None else "the model's networks once more, on all rows"
+        if self.stretch != 1:
+            end = f"finals {self.stretch:g} times as long, for there is more time than before"
         each = "" if self.folds == 1 else f", once for each of {self.folds} folds"
         return f"{self.search} of search, then {end}; a full training has {steps}{each}; {self.workers} at a time"
 
@@ -132,6 +136,15 @@ def folds_of(given: int | str, data: Dataset, stored: Mapping[str, Json] | None)
     return FOLDS if is_small else 1
 
 
+def stretch_of(budget: Budget, workers: int, n_steps: int | None, seconds_per_trial: float, most_steps: int) -> float:
+    """How many times longer a full training would be if the study began now, with this budget; 1 for little more."""
+    full = full_training_seconds(budget, workers)
+    if full is None or n_steps is None:
+        return 1.0
+    stretch = min(full / (seconds_per_trial / SLACK), most_steps / n_steps)
+    return float(f"{stretch:.2g}") if stretch >= WORTH_STRETCHING else 1.0
+
+
 def most_steps(n_rows: int, batch_size: int) -> int:
     """Steps beyond which more of them teach nothing, whatever the time."""
     return max(LEAST_STEPS, MOST_EPOCHS * max(1, n_rows // batch_size))
@@ -144,20 +157,21 @@ def planned(
     n_steps: int | None,
     stored: Mapping[str, Json] | None,
     seconds: float | None,
+    most_steps: int,
     refit_seconds: float | None = None,
     folds: int = 1,
 ) -> Plan:
-    """The plan of a search: that of the stored study where there is one, else with trainings of ``n_steps``."""
+    """The plan of a search: that of the stored study where there is one, else with trainings of ``n_steps``.
+
+    A study that goes on keeps the length of its trainings, so that their values can be compared; with more time than it
+    began with its finals become longer.
+    """
     if stored is not None:
         known, cap = stored.get("n_steps"), stored.get("seconds_per_trial")
-        return Plan(
-            budget,
-            workers,
-            known if isinstance(known, int) else None,
-            seconds or (float(cap) if isinstance(cap, int | float) else DEFAULT_SECONDS),
-            refit_seconds,
-            folds,
-        )
+        n_steps = known if isinstance(known, int) else None
+        each = float(cap) if isinstance(cap, int | float) else DEFAULT_SECONDS
+        stretch = 1.0 if seconds is not None else stretch_of(budget, workers, n_steps, each, most_steps)
+        return Plan(budget, workers, n_steps, seconds or each, refit_seconds, folds, stretch)
     full = full_training_seconds(budget, workers)
     longest = seconds or (DEFAULT_SECONDS if full is None else round(SLACK * full, 1))
     return Plan(budget, workers, n_steps, longest, refit_seconds, folds)

@@ -25,6 +25,7 @@ from nasbot.execution.interruption import leaving_on_signals, shielded
 from nasbot.trial import History, Trial
 
 if TYPE_CHECKING:
+    from nasbot.automl.limits import ModelLimits
     from nasbot.data.dataset import Dataset
     from nasbot.data.metrics import Metric
     from nasbot.training.objective import TrainingObjective
@@ -54,6 +55,7 @@ def refit_model(
     *,
     seed: int,
     seconds: float | None,
+    limits: ModelLimits | None = None,
 ) -> None:
     """Choose the model that can be refitted in time, write down which it is, and train what is missing of it.
 
@@ -65,6 +67,7 @@ def refit_model(
         executor: where to train; it is started anew.
         seed: the study's.
         seconds: what is left of the budget; None: a budget in trials.
+        limits: on the model, which its members hold together.
     """
     from nasbot.data.dataset import Dataset
     from nasbot.training.refitting import RefitObjective, discard_refits, has_refit
@@ -72,7 +75,7 @@ def refit_model(
     if history.best is None:
         return
     data, weights = Dataset.load(files / DATA), files / WEIGHTS
-    members, refits = _affordable(history, files, data, base, metric, executor.slots, seconds)
+    members, refits = _affordable(history, files, data, base, metric, executor.slots, seconds, limits)
     wanted = {refit.trial.number: refit for refit in refits}
     discard_refits(weights, set(wanted))
     if members is not None:
@@ -107,6 +110,7 @@ def _affordable(
     metric: Metric | None,
     workers: int,
     seconds: float | None,
+    limits: ModelLimits | None,
 ) -> tuple[Members | None, list[Refit]]:
     """The largest ensemble whose refits fit into the time, and these, the most important first."""
     best = history.best
@@ -115,14 +119,13 @@ def _affordable(
     if seconds is None:
         most = min(MAX_MEMBERS, max(LEAST_MEMBERS, len(history) // TRIALS_PER_MEMBER))
     for n in range(most, 0, -1):
-        members = chosen_members(history, files, data, metric, folds=base.folds, max_members=n)
+        members = chosen_members(history, files, data, metric, folds=base.folds, max_members=n, limits=limits)
         numbers = [best.number] if members is None else list(dict.fromkeys((*members.trials, best.number)))
         refits = _refits([history[number] for number in numbers], data, base)
         if seconds is None or SAFETY * sum(refit.seconds for refit in refits) <= workers * seconds:
             return members, refits
-    return chosen_members(
-        history, files, data, metric, folds=base.folds
-    ), []  # there is no time: the weights of the search it is
+    # There is no time: the weights of the search it is.
+    return chosen_members(history, files, data, metric, folds=base.folds, limits=limits), []
 
 
 def _refits(trials: Sequence[Trial], data: Dataset, base: TrainingObjective) -> list[Refit]:

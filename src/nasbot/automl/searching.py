@@ -19,11 +19,21 @@ from nasbot._typing import Json
 from nasbot.architecture import Architecture, SearchSpace
 from nasbot.automl.baselines import paper_pool, plain_pool
 from nasbot.automl.calibration import Calibration, calibrated
+from nasbot.automl.devices import Devices, devices_of
 from nasbot.automl.ensemble import MAX_MEMBERS
-from nasbot.automl.executors import check_place, checked_workers, executor_of, is_too_short_for_processes
+from nasbot.automl.executors import check_place, checked_workers, executor_of, is_too_short_for_processes, parsed_bytes
 from nasbot.automl.files import DATA, WEIGHTS, Temporary, files_of
-from nasbot.automl.finals import finals_of
+from nasbot.automl.finals import final_fidelity, finals_of
 from nasbot.automl.found import FoundStudy
+from nasbot.automl.limits import (
+    MARGIN,
+    ModelLimits,
+    check_reachable,
+    file_overhead,
+    measured,
+    parsed_latency,
+    shallow,
+)
 from nasbot.automl.plan import (
     LEAST_STEPS,
     SECONDS_FOR_CARE,
@@ -36,10 +46,11 @@ from nasbot.automl.plan import (
     space_for,
 )
 from nasbot.automl.refits import expected_seconds, refit_model
+from nasbot.automl.removing import remove_study
 from nasbot.automl.tuning import params_of
 from nasbot.candidate import Candidate
 from nasbot.domain import Domain, Fidelity, Param
-from nasbot.errors import OptionError, StudyError
+from nasbot.errors import FileError, OptionError, StorageError, StudyError
 from nasbot.execution import Executor, SerialExecutor
 from nasbot.otmann.solver import compile_in_background
 from nasbot.storage import Address, MemoryStorage, Storage, is_begun, open_storage
@@ -77,6 +88,7 @@ class Prepared:
     is_resumed: bool
     history: History  # of a study that goes on
     metric: Metric | None = None  # that values are of; None: the validation loss
+    is_spent: bool = False  # whether the study has had its budget already, so that nothing will be trained
 
 
 def search(
@@ -99,12 +111,19 @@ def search(
     memory_per_trial: int | None = None,
     address: str | None = None,
     cpus_per_trial: float = 1,
+    gpus_per_trial: float = 0,
+    device: str = "auto",
     seconds_per_trial: float | None = None,
     max_failures: int | None = FAILURES_IN_A_ROW,
+    max_parameters: int | None = None,
+    max_layers: int | None = None,
+    max_size: int | str | None = None,
+    max_latency: float | str | None = None,
     seed: int = 0,
     name: str | Path | None = AUTOMATIC,
     fork: str | Path | None = None,
     shared: bool = False,
+    fresh: bool = False,
     on_start: Callable[[Prepared], None] | None = None,
     on_change: OnChange | None = None,
     **data_options: Any,
@@ -121,7 +140,7 @@ def search(
         y: the target, or the name of its column.
         budget: time ("10m", "1h30m") or trials (50), in all: the same call goes on with the study.
         metric: what validation steps, trials and ensemble are chosen by: a name such as auc, f1, mae
-            (docs/reference/metrics.md); by default the validation loss.
+            (docs/reference/metrics.md), or a function of your own, "module:function"; by default the validation loss.
         space: limits on the networks; by default the paper's, and none that cost many times the baseline.
         searcher: what chooses the candidates; an object, or nasbot, random, evolution, treebo.
         tune: params searched with the networks: "auto", names, ``{"learning_rate": Float(...)}``, or None.
@@ -133,16 +152,23 @@ def search(
             fewer than 2,000 rows for training and validation.
         refit: whether the model's networks are at last trained on training and validation rows together.
         executor: where networks are trained; an object, or auto, local, here, ray.
-        workers: networks trained at a time; by default one per core, at most two.
+        workers: networks trained at a time; by default one for each card, or one per core up to two and half beyond.
         memory_per_trial: bytes that one training may take.
         address: address of the Ray head, host:port.
         cpus_per_trial: CPUs that one training reserves on the Ray cluster.
+        gpus_per_trial: graphics cards that it reserves there; one where device is "cuda".
+        device: what networks are trained on: auto, cpu, cuda, cuda:1 or mps; each worker has a card of its own.
         seconds_per_trial: longest training of one network; by default from the budget.
+        max_parameters: of the recommended model, an ensemble's all together.
+        max_layers: hidden layers of each network.
+        max_size: bytes of the model file, "5MB".
+        max_latency: time of the recommended model for one row, here, "2ms".
         max_failures: failures in a row after which the search ends; None: never.
         seed: random seed (data split, initial weights, search).
         name: of the study, its file, or its address in a database; made from the data by default, None keeps nothing.
         shared: whether other drivers that say so may work on the study at the same time.
         fork: the name of a new study that begins with the completed trials of ``name``.
+        fresh: delete the study of this name, if there is one, and begin it anew.
         on_start: called with what is about to happen.
         on_change: called with every new state of a trial.
         **data_options: as of ``nasbot.data.dataset.dataset_of``: task, split, drop, sample_weight, …
@@ -160,17 +186,28 @@ def search(
     total = Budget.of(budget)
     if executor == "auto" and is_too_short_for_processes(total.seconds) and memory_per_trial is None:
         executor, workers = "here", 1 if workers is None else workers
-    n_workers = checked_workers(workers) if isinstance(executor, str) else executor.slots
+    on_what = devices_of(device, on_cluster=executor == "ray") if isinstance(executor, str) else Devices()
+    n_workers = checked_workers(workers, on_what) if isinstance(executor, str) else executor.slots
     n_workers = 1 if executor == "here" else n_workers
     checked_seed(seed)
     _check_numbers(seconds_per_trial, max_failures)
     if fidelity is not None and fidelity.of != "steps":
         raise OptionError("fidelity: a search on data shortens trainings by their steps; expected of='steps'")
     if isinstance(executor, str):
-        check_place(executor, memory_per_trial=memory_per_trial, address=address, cpus_per_trial=cpus_per_trial)
+        check_place(
+            executor,
+            memory_per_trial=memory_per_trial,
+            address=address,
+            cpus_per_trial=cpus_per_trial,
+            gpus_per_trial=gpus_per_trial,
+        )
     path = None if name is None else place_of(default_name(data, seed) if name == AUTOMATIC else name)
     source, path = (None, path) if fork is None else _forked(path, fork)
     chosen = _recipe(recipe)
+    if fresh and path is not None and fork is None and is_begun(path):
+        if isinstance(path, Address):
+            raise OptionError("fresh: a study in a database is not deleted by nasbot; choose another name")
+        remove_study(path)
     stored = _stored(path)
     _check_same_search(path, stored, data, chosen, judged_by, seed)
     begun_with = _context(stored if stored is not None else _stored(source))
@@ -184,18 +221,30 @@ def search(
         n_rows=len(data.train),
         batch_size=chosen.settings(data.input_shape).batch_size_for(len(data.train)),
     )
+    asked = ModelLimits(
+        max_parameters,
+        max_layers,
+        parsed_bytes(max_size, "max_size") if isinstance(max_size, str) else max_size,
+        None if max_latency is None else parsed_latency(max_latency),
+    )
+    limits = _limits(asked, begun_with, data)
+    if limits:
+        where = limits.space(where, file_overhead(data))
+        check_reachable(limits, where, data, file_overhead(data))
     domain = Domain(where, params_of(tune, data, chosen), fidelity)
     finder = _searcher(searcher, domain, pool, start_from, len(data.train), stored)
     _check_same_searcher(path, stored, finder)
     begun += _waited_for(compiling)
     length = _length(total, n_workers, data, chosen, begun_with, seed, n_folds)
     spent = 0.0 if stored is not None else time.monotonic() - begun  # a study's own clock begins with its first trial
+    longest = most_steps(len(data.train), chosen.settings(data.input_shape).batch_size_for(len(data.train)))
     plan = planned(
         _without(total, spent),
         n_workers,
         n_steps=None if length is None else length.n_steps,
         stored=begun_with,
         seconds=seconds_per_trial,
+        most_steps=longest,
         refit_seconds=_for_refits(path, data, total, n_workers, length, n_folds) if refit else None,
         folds=n_folds,
     )
@@ -207,6 +256,7 @@ def search(
         "recipe": trained.to_dict(),
         **plan.to_dict(),
         **({} if judged_by is None else {"metric": judged_by.name}),
+        **({"limits": limits.to_dict()} if limits else {}),
     }
 
     temporary = Temporary() if path is None else None
@@ -221,23 +271,28 @@ def search(
         taken_over = _taken_over(source, path, finder, context) if storage.settings() is None else ()
         study = _study(storage, finder, seed, judged_by, context, taken_over)
         if on_start is not None:
-            on_start(Prepared(data, plan, finder, path, stored is not None, study.history, judged_by))
+            is_spent = stored is not None and plan.end.is_spent(
+                trials=sum(t.state is not TrialState.CANCELLED for t in study.history), seconds=study.elapsed()
+            )
+            on_start(Prepared(data, plan, finder, path, stored is not None, study.history, judged_by, is_spent))
         runs_on = executor_of(
             executor,
             workers=workers,
-            seconds=plan.seconds_per_trial,
+            seconds=plan.seconds_per_trial * plan.stretch,
             memory_per_trial=memory_per_trial,
             address=address,
             cpus_per_trial=cpus_per_trial,
+            gpus_per_trial=gpus_per_trial,
+            devices=on_what,
         )
-        _drive(study, plan, trained, judged_by, files, runs_on, max_failures, on_change)
+        _drive(study, plan, trained, judged_by, limits, on_what.device, files, runs_on, max_failures, on_change)
     except BaseException:
         storage.close()
         raise
     if path is None:
-        return FoundStudy(storage, files, finder, temporary)
+        return FoundStudy(storage, files, finder, temporary, metric=judged_by)
     storage.close()
-    return FoundStudy(open_storage(path, read_only=True), files, finder)
+    return FoundStudy(open_storage(path, read_only=True), files, finder, metric=judged_by)
 
 
 def default_name(data: Dataset, seed: int) -> str:
@@ -256,6 +311,8 @@ def _drive(
     plan: Plan,
     recipe: Recipe,
     metric: Metric | None,
+    limits: ModelLimits,
+    device: str,
     files: Path,
     executor: Executor,
     max_failures: int | None,
@@ -268,7 +325,14 @@ def _drive(
     weights = files / WEIGHTS
     name = None if metric is None else metric.name
     objective = TrainingObjective(
-        files / DATA, recipe, weights=weights, seconds=plan.seconds_per_trial, metric=name, folds=plan.folds
+        files / DATA,
+        recipe,
+        weights=weights,
+        seconds=plan.seconds_per_trial,
+        metric=name,
+        device=device,
+        max_latency=None if limits.max_latency is None else MARGIN * limits.max_latency,
+        folds=plan.folds,
     )
 
     in_finals = False
@@ -280,9 +344,15 @@ def _drive(
         if trial.state is TrialState.COMPLETED:
             keep_best(weights, study.history)
         if in_finals and trial.state.is_final:  # a worker is free: the next one that still fits
-            study.enqueue(lambda history: _finals(history, plan, end, 1, study.elapsed()), searcher=FINAL)
+            enqueue_finals(1)
         if on_change is not None:
             on_change(trial)
+
+    def enqueue_finals(n: int) -> None:
+        fidelity = final_fidelity(study.history, plan.stretch)
+        study.enqueue(
+            lambda history: _finals(history, plan, end, n, study.elapsed(), fidelity), searcher=FINAL, fidelity=fidelity
+        )
 
     def run(budget: Budget, *, until: float | None, proposes: bool) -> None:
         overtime = None if until is None else max(0.0, until - (budget.seconds or 0.0))
@@ -302,14 +372,17 @@ def _drive(
         run(plan.search, until=plan.search_end, proposes=True)
         if end.seconds is not None:
             end = Budget(end.trials, study.elapsed() + max(1e-3, end.seconds - driven))
-        if not study.was_stopped and (plan.refit_seconds is None or end.seconds is None):
+        whole = end
+        if not study.was_stopped and (plan.refit_seconds is None or end.seconds is None or plan.stretch > 1):
+            if end.seconds is not None and plan.refit_seconds is not None:
+                end = Budget(end.trials, max(study.elapsed() + 1e-3, end.seconds - plan.refit_seconds))
             in_finals = True
-            study.enqueue(lambda history: _finals(history, plan, end, plan.workers, study.elapsed()), searcher=FINAL)
+            enqueue_finals(plan.workers)
             run(end, until=end.seconds, proposes=False)
             study.drop_waiting(FINAL)
         if not study.was_stopped and plan.refit_seconds is not None:
-            left = None if end.seconds is None else max(0.0, end.seconds - study.elapsed())
-            refit_model(study.history, files, objective, metric, executor, seed=study.seed, seconds=left)
+            left = None if whole.seconds is None else max(0.0, whole.seconds - study.elapsed())
+            refit_model(study.history, files, objective, metric, executor, seed=study.seed, seconds=left, limits=limits)
     finally:
         executor.close()
 
@@ -323,11 +396,12 @@ class _InTime:
     until: float  # on the study's clock
 
     def __call__(self, arch: Architecture, trial: Live) -> Scored:
-        longest = min(self.objective.seconds or math.inf, max(SHORTEST, self.until - self.study.elapsed()))
+        left = max(SHORTEST, self.until - self.study.elapsed())
+        longest = min(self.objective.seconds or math.inf, left / max(1.0, trial.fidelity))
         return replace(self.objective, seconds=longest)(arch, trial=trial)
 
 
-def _finals(history: History, plan: Plan, end: Budget, n: int, elapsed: float) -> list[Candidate]:
+def _finals(history: History, plan: Plan, end: Budget, n: int, elapsed: float, fidelity: float) -> list[Candidate]:
     """The next ``n`` finals; of a budget in time only such as can be trained in what is left of it."""
     waiting = sum(trial.origin.searcher == FINAL for trial in history.pending if trial.started is None)
     n -= waiting  # those of a run before this one that was interrupted
@@ -335,7 +409,7 @@ def _finals(history: History, plan: Plan, end: Budget, n: int, elapsed: float) -
         known = sum(trial.state is not TrialState.CANCELLED for trial in history)  # what waits comes first
         n = min(n, (plan.budget.trials or 0) - known)
     left = math.inf if end.seconds is None else end.seconds - elapsed
-    return finals_of(history, max(0, n), longest=left / SAFETY)
+    return finals_of(history, max(0, n), longest=left / SAFETY, fidelity=fidelity)
 
 
 def _study(
@@ -393,6 +467,14 @@ def _metric(given: Metric | str | None, data: Dataset) -> Metric | None:
     from nasbot.data.metrics import metric_for
 
     return None if given is None else metric_for(given, data)
+
+
+def _limits(asked: ModelLimits, begun_with: Mapping[str, Json] | None, data: Dataset) -> ModelLimits:
+    """What is asked for with what was measured for it: of a study that goes on, when it began."""
+    if not asked:
+        return asked
+    stored = ModelLimits.of((begun_with or {}).get("limits"))
+    return stored if stored.asked() == asked else measured(asked, data, fitting_baseline(data.kind, len(data.train)))
 
 
 def _recipe(given: Recipe | str) -> Recipe:
@@ -460,7 +542,13 @@ def _pool(
         raise OptionError(f"pool: expected {' or '.join(POOLS)}, or a list of networks, got {given[:40]!r}")
     if given == "paper":
         return paper_pool(domain, first=first)
-    return plain_pool(domain, n_rows=n_rows, first=first)
+    try:
+        return plain_pool(domain, n_rows=n_rows, first=first)
+    except OptionError:  # limits that leave room for little
+        found = tuple(map(domain.candidate, (*first, *shallow(domain.networks))))
+        if not found:
+            raise
+        return found
 
 
 def _waited_for(compiling: Thread | None) -> float:
@@ -561,7 +649,8 @@ def _check_same_search(
         raise StudyError(f"{path} is a study of another objective, not a search on data; choose another name")
     if context["data"] != data.fingerprint:
         raise StudyError(
-            f"{path} was begun on other data (or divided or prepared otherwise); use those, or choose another name"
+            f"{path} was begun on other data: {_what_differs(path, data)}; use those, choose another name, or say "
+            "--fresh (fresh=True) to begin anew"
         )
     if stored.get("seed") != seed:
         raise _other(path, "seed", stored.get("seed"), seed)
@@ -575,6 +664,17 @@ def _check_same_search(
     )
     if begun_with != now:
         raise _other(path, "recipe", begun_with, now)
+
+
+def _what_differs(path: Path | Address | None, data: Dataset) -> str:
+    from nasbot.data.comparing import differences
+    from nasbot.data.dataset import Dataset
+
+    try:
+        before = Dataset.load(files_of(path or Path()) / DATA)
+    except (FileError, StorageError):
+        return "what they were is no longer there to compare"
+    return "; ".join(differences(before, data)) or "prepared otherwise"
 
 
 def _other(path: Path | Address | None, what: str, before: object, now: object) -> StudyError:

@@ -9,11 +9,13 @@ from nasbot._typing import Json
 from nasbot.architecture.resources import resources
 from nasbot.automl.members import members_of
 from nasbot.automl.model import Result, refitted_trials, results_of
-from nasbot.data.metrics import majority_of
+from nasbot.data.metrics import imbalance_line
+from nasbot.errors import FileError, StorageError, StudyError
 from nasbot.trial import POOL, Failed
 
 if TYPE_CHECKING:
     from nasbot.automl.found import FoundStudy
+    from nasbot.automl.understanding import Understanding
 
 
 def summary_of(study: FoundStudy) -> str:
@@ -39,7 +41,8 @@ def summary_of(study: FoundStudy) -> str:
     lines.append(f"chosen by: {metric.name if study.has_metric else 'validation loss'} ({metric.sense})")
     rows = {"baseline": found.baseline, "best network": found.single, "ensemble": found.ensemble}
     lines += _table([*([("majority", found.majority)] if found.majority else []), *rows.items()])
-    lines += _imbalance(study)
+    if (imbalance := imbalance_line(data, metric)) is not None:
+        lines.append(imbalance)
     if best.origin.searcher == POOL:
         lines.append("the best network is still one that the search began with")
     chosen = members_of(study)
@@ -51,6 +54,8 @@ def summary_of(study: FoundStudy) -> str:
         lines.append(
             f"trained once more, on training and validation rows: trials {which}; validation is from before that"
         )
+    if (known := _understood(study)) is not None:
+        lines += known.lines()
     return "\n".join(lines)
 
 
@@ -60,6 +65,7 @@ def record_of(study: FoundStudy) -> dict[str, Json]:
     causes = Counter(str(t.outcome.cause) for t in history.failed if isinstance(t.outcome, Failed))
     return {
         **results_of(study).to_dict(),
+        "understanding": None if (known := _understood(study)) is None else known.to_dict(),
         "metric": study.metric.name,
         "higher_is_better": study.metric.higher_is_better,
         "best_value": study.best_value,
@@ -74,17 +80,12 @@ def record_of(study: FoundStudy) -> dict[str, Json]:
     }
 
 
-def _imbalance(study: FoundStudy) -> list[str]:
-    """What to know where one class is most rows."""
-    majority = majority_of(study.dataset)
-    if majority is None:
-        return []
-    blind = study.metric.name in ("accuracy", "error", "log-loss")
-    advice = "; --metric f1, average-precision or balanced-accuracy looks at the others" if blind else ""
-    return [
-        f"imbalance: {majority.name!r} is {majority.share:.1%} of the training rows, so an accuracy of "
-        f"{majority.share:.3f} needs no network{advice}"
-    ]
+def _understood(study: FoundStudy) -> Understanding | None:
+    """None where the weights that it takes are gone, or the metric is a function that nobody has named."""
+    try:
+        return study.understanding()
+    except (FileError, StorageError, StudyError):
+        return None
 
 
 def _table(rows: list[tuple[str, Result | None]]) -> list[str]:

@@ -8,6 +8,7 @@ import typer
 
 from nasbot.cli.check import check
 from nasbot.cli.control import cancel, pause, resume, retry, stop
+from nasbot.cli.delete import delete
 from nasbot.cli.demo import demo
 from nasbot.cli.distance import distance
 from nasbot.cli.doctor import doctor
@@ -41,7 +42,7 @@ for command in (run, inspect, demo, distance, draw, check, pool, explain, what_i
     app.command()(command)
 app.command("list")(list_studies)
 app.command()(doctor)
-for about_a_study in (status, show, predict, export, report, serve, pause, resume, stop, cancel, retry, repair):
+for about_a_study in (status, show, predict, export, report, serve, pause, resume, stop, cancel, retry, repair, delete):
     app.command()(about_a_study)
 
 

@@ -24,6 +24,9 @@ def export(
         ),
     ] = None,
     single: Annotated[bool, typer.Option("--single", help="Export the best network only, not the ensemble.")] = False,
+    metric: Annotated[
+        str | None, typer.Option(metavar="M:F", help="The study's metric, if it is your own function.")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Overwrite existing files.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -33,14 +36,16 @@ def export(
     weights, graphs and preprocessing, for nasbot.load_model and nasbot predict. json: the best network's layer graph
     alone, of any study. All but json are checked: what was written must give the model's own outputs.
     """
-    files = _exported(study, to, out, single=single, overwrite=overwrite)
+    files = _exported(study, to, out, single=single, metric=metric, overwrite=overwrite)
     if as_json:
         print_json({"form": to, "files": [str(path) for path in files]})
     else:
         print("\n".join(f"wrote {path}" for path in files))
 
 
-def _exported(study: str, to: str, out: str | None, *, single: bool, overwrite: bool) -> tuple[Path, ...]:
+def _exported(
+    study: str, to: str, out: str | None, *, single: bool, metric: str | None, overwrite: bool
+) -> tuple[Path, ...]:
     from nasbot.automl import FoundStudy
     from nasbot.automl.model import file_name
     from nasbot.storage.addresses import place_of
@@ -54,5 +59,5 @@ def _exported(study: str, to: str, out: str | None, *, single: bool, overwrite: 
             if view.best is None:
                 raise StudyError("no trial is completed yet, so there is no network to take away")
             return export_model(view.best.arch, path, to=to, overwrite=overwrite)
-    with FoundStudy.open(study) as found:
+    with FoundStudy.open(study, metric=metric) as found:
         return found.export(path, to=to, single=single, overwrite=overwrite)

@@ -39,6 +39,9 @@ def predict(
     fill_missing: Annotated[
         bool, typer.Option("--fill-missing", help="Treat columns that are not in the file as missing values.")
     ] = False,
+    metric: Annotated[
+        str | None, typer.Option(metavar="M:F", help="The study's metric, if it is your own function.")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Overwrite OUT.csv if it exists.")] = False,
 ) -> None:
     """Predict the target of new rows, by the recommended model of a study or by one that was exported.
@@ -49,7 +52,7 @@ def predict(
     """
     from nasbot.exporting.predicting import predict_file
 
-    taken = _model(model, single=single)
+    taken = _model(model, single=single, metric=metric)
     if out is None:
         notes = predict_file(taken, Path(file), sys.stdout, fill_missing=fill_missing)
     else:
@@ -59,7 +62,7 @@ def predict(
         print(f"nasbot: note: {one_line(line)}", file=sys.stderr)
 
 
-def _model(where: str, *, single: bool) -> Model:
+def _model(where: str, *, single: bool, metric: str | None) -> Model:
     from nasbot.automl import FoundStudy
     from nasbot.exporting.model_file import load_model
 
@@ -68,7 +71,7 @@ def _model(where: str, *, single: bool) -> Model:
             f"expected a study or a model file (NAME{MODEL}, by nasbot export --to safetensors), got {where}"
         )
     if not where.endswith(MODEL):
-        with FoundStudy.open(where) as study:
+        with FoundStudy.open(where, metric=metric) as study:
             return study.model(single=single)
     if single:
         raise OptionError(f"--single chooses among the networks of a study; {where} is a model file")

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
     from nasbot.trial import Trial
 
-BEST_NETWORK, BEST_DRAWING = "best.json", "best.svg"
-
 Target = Annotated[
     list[str] | None,
     typer.Option(metavar="COL", help="The column to predict (of an NPZ file: the array); may be repeated."),
@@ -31,11 +29,13 @@ Target = Annotated[
 BudgetText = Annotated[
     str, typer.Option("--budget", metavar="TIME", help="Total budget over all runs: 10m, 1h30m, or 50 trials.")
 ]
-Workers = Annotated[int | None, typer.Option(help="Networks trained in parallel; default: one per core, at most 2.")]
+Workers = Annotated[int | None, typer.Option(help="Networks trained in parallel; default: one per GPU, or by cores.")]
 MetricName = Annotated[
     str | None,
     typer.Option(
-        "--metric", metavar="NAME", help="What networks are chosen by: auc, f1, mae, …; default: validation loss."
+        "--metric",
+        metavar="NAME",
+        help="What networks are chosen by: auc, f1, mae, …, or MODULE:FUNCTION; default: validation loss.",
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Random seed (data split, initial weights, search).")]
@@ -100,6 +100,7 @@ def run(
         str | None, typer.Option(metavar="MODEL.py:BUILD", help="Begin with the PyTorch model that BUILD() returns.")
     ] = None,
     folder: Annotated[str | None, typer.Option(metavar="DIR", help="Folder with the paper's named data sets.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete the study of this name and start anew.")] = False,
     fork: Annotated[
         str | None, typer.Option(metavar="NEW", help="Fork: start the study NEW from the completed trials of this one.")
     ] = None,
@@ -111,6 +112,20 @@ def run(
     cpus_per_trial: Annotated[
         float, typer.Option(metavar="N", help="CPUs reserved per training on the Ray cluster.")
     ] = 1,
+    gpus_per_trial: Annotated[
+        float, typer.Option(metavar="N", help="GPUs reserved per training on the Ray cluster.")
+    ] = 0,
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help="Device to train on: auto, cpu, cuda, cuda:1 or mps; a GPU per worker.")
+    ] = "auto",
+    max_parameters: Annotated[
+        int | None, typer.Option(metavar="N", help="Limit on the parameters of the recommended model.")
+    ] = None,
+    max_layers: Annotated[int | None, typer.Option(metavar="N", help="Limit on a network's hidden layers.")] = None,
+    max_size: Annotated[str | None, typer.Option(metavar="BYTES", help="Limit on the model file: 500kB, 5MB.")] = None,
+    max_latency: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Limit on the model's time for one row, here: 2ms, 300us.")
+    ] = None,
     max_failures: Annotated[
         int, typer.Option(metavar="N", help="Stop after this many failures in a row; 0: never.")
     ] = 3,
@@ -160,9 +175,16 @@ def run(
         memory_per_trial=memory,
         address=address,
         cpus_per_trial=cpus_per_trial,
+        gpus_per_trial=gpus_per_trial,
+        device=device,
         max_failures=max_failures or None,
         fork=fork,
         shared=shared,
+        fresh=fresh,
+        max_parameters=max_parameters,
+        max_layers=max_layers,
+        max_size=max_size,
+        max_latency=max_latency,
     )
     shown = kept_best(found, begun)
     if as_json:
@@ -211,7 +233,9 @@ def searched(data: Dataset, *, serves: bool = False, **options: Any) -> tuple[Fo
 
 def kept_best(study: FoundStudy, planned: Prepared) -> dict[str, Any]:
     """Write the best network and its drawing beside the study; what ``--json`` prints."""
+    from nasbot.automl.removing import BEST_DRAWING, BEST_NETWORK
     from nasbot.automl.summary import record_of
+    from nasbot.automl.understanding import save_understanding
 
     record: dict[str, Any] = {
         **record_of(study),
@@ -220,6 +244,7 @@ def kept_best(study: FoundStudy, planned: Prepared) -> dict[str, Any]:
         "files": str(study.files),
     }
     if (best := study.best) is not None:
+        save_understanding(study)
         best.arch.save(study.files / BEST_NETWORK)
         best.draw(study.files / BEST_DRAWING, title=f"{planned.data.name}: trial {best.number}")
         record |= {"network": str(study.files / BEST_NETWORK), "drawing": str(study.files / BEST_DRAWING)}
@@ -319,12 +344,18 @@ def one_line_each(text: str) -> str:
 
 def _announce(planned: Prepared) -> None:
     """What will happen, before anything runs."""
+    from nasbot.data.metrics import default_metric, imbalance_line
+
     n = len(planned.searcher.initial_pool())
+    imbalance = imbalance_line(planned.data, planned.metric or default_metric(planned.data))
     lines = [
         *planned.data.summary(),
+        *([] if imbalance is None else [imbalance]),
         f"plan: {planned.plan}; {n} networks to begin with",
         f"study: {planned.path} ({'goes on' if planned.is_resumed else 'new'})",
     ]
+    if planned.is_spent:
+        lines.append(f"the budget of {planned.plan.budget} is spent; a larger --budget goes on with the study")
     print(one_line_each("\n".join(lines)), file=sys.stderr, flush=True)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nasbot._typing import Json
+from nasbot.data.metrics import IMBALANCED
 from nasbot.data.preprocessing import CategoryColumn, ClassTarget, Column, DateColumn, DroppedColumn, NumberColumn
 from nasbot.data.splitting import checked_shares, split_rows
 from nasbot.data.tables import check_column, column_of, listed
@@ -91,6 +92,11 @@ def _target(name: str, series: pd.Series[Any], train: np.ndarray) -> Inspected:
     share = np.bincount(codes, minlength=found.n_outputs).max() / len(codes)
     most = found.classes[int(np.bincount(codes).argmax())]
     note = f"{listed([str(value) for value in found.classes], most=4)}; {str(most)!r} is {share:.1%} of the rows"
+    if share > IMBALANCED:
+        note += (
+            f": imbalanced, an accuracy of {share:.3f} needs no network; --metric f1, average-precision or "
+            "balanced-accuracy looks at the others"
+        )
     return Inspected(name, "target", f"{found.n_outputs} classes: classification", note)
 
 

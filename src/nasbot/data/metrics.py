@@ -67,7 +67,14 @@ def metric_of(name: str | Metric) -> Metric:
         return METRICS[name]
     near = difflib.get_close_matches(str(name), METRICS, n=1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise OptionError(f"metric: expected one of {', '.join(METRICS)}, got {str(name)[:40]!r}{hint}")
+    raise OptionError(f"metric: expected one of {', '.join(METRICS)}, or MODULE:FUNCTION, got {str(name)[:40]!r}{hint}")
+
+
+def named_metric(name: str | Metric, task: str) -> Metric:
+    """The same, and what ``module:function`` names: the caller's own code, which is run."""
+    from nasbot.data.own_metric import is_own, own_metric
+
+    return own_metric(name, task) if isinstance(name, str) and is_own(name) else metric_of(name)
 
 
 def default_metric(data: Dataset) -> Metric:
@@ -77,8 +84,8 @@ def default_metric(data: Dataset) -> Metric:
 
 def metric_for(name: str | Metric, data: Dataset) -> Metric:
     """The metric of this name, if it fits the data; OptionError, saying which do, where it does not."""
-    metric = metric_of(name)
-    task = CLASSIFICATION if data.is_classification else REGRESSION
+    task = task_of(data)
+    metric = named_metric(name, task)
     if metric.task != task:
         fitting = ", ".join(other.name for other in METRICS.values() if other.task == task)
         raise OptionError(f"metric: {metric.name} is for {metric.task}, the target asks for {task}; expected {fitting}")
@@ -94,6 +101,11 @@ def metric_for(name: str | Metric, data: Dataset) -> Metric:
             "give more rows, another split, or another metric"
         )
     return metric
+
+
+def task_of(data: Dataset) -> str:
+    """What the target asks for."""
+    return CLASSIFICATION if data.is_classification else REGRESSION
 
 
 def truth_of(data: Dataset, y: np.ndarray) -> np.ndarray:
@@ -121,6 +133,21 @@ def majority_of(data: Dataset) -> Majority | None:
     if shares[most] <= IMBALANCED:
         return None
     return Majority(str(data.preprocessing.classes[most]), float(shares[most]), shares)
+
+
+def imbalance_line(data: Dataset, metric: Metric) -> str | None:
+    """What to know where one class is most rows, with what knowing only that scores on the validation rows."""
+    majority = majority_of(data)
+    if majority is None:
+        return None
+    answer = np.tile(majority.predicted, (len(data.valid), 1))
+    score = metric(data.valid.y, answer, data.valid.weights)
+    blind = metric.name in ("accuracy", "error", "log-loss")
+    advice = "; --metric f1, average-precision or balanced-accuracy looks at the others" if blind else ""
+    return (
+        f"imbalance: {majority.name!r} is {majority.share:.1%} of the training rows, so an accuracy of "
+        f"{majority.share:.3f} needs no network, nor does {metric.name} {score:.4g} (validation){advice}"
+    )
 
 
 def _shares(data: Dataset, n: int) -> np.ndarray:

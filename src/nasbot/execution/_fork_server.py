@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from multiprocessing import spawn
@@ -61,9 +61,12 @@ class ForkServer:
             self._send({"objective": name, "path": sys.path, "folder": _folder()}, [content])
             self._loaded = name
 
-    def begin(self, name: str, limits: Limits, descriptors: Sequence[int]) -> None:
-        """Let it fork an evaluation; OSError where it is gone."""
+    def begin(
+        self, name: str, limits: Limits, descriptors: Sequence[int], environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Let it fork an evaluation, with these variables changed in its environment; OSError where it is gone."""
         request: dict[str, Json] = {"of": name, "limits": asdict(limits), "threads": self.threads, "folder": _folder()}
+        request["environment"] = dict(environment or {})
         self._send(request, descriptors)
 
     def end(self) -> None:

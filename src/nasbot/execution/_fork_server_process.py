@@ -102,6 +102,7 @@ class _ServerProcess:
             objective = Failed(FailureCause.CRASHED, "the objective of another study was loaded")
         if isinstance(objective, Failed):
             _child.refuse(objective, results, output)
+        os.environ.update(request["environment"])
         _enter(request["folder"])
         job: Job = ForkingPickler.loads(_content(job_file))
         _child.run(objective, job, Limits(**request["limits"]), request["threads"], results, output)

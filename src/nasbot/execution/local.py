@@ -37,6 +37,7 @@ SECONDS_TO_KILL = 5.0  # for a supervisor to end what it watches, which takes mi
 SECONDS_TO_START = 300.0  # for an evaluation to begin, whatever its limit: importing the objective may hang
 TAIL_BYTES = 4000
 READ_BYTES = 1 << 16
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 _names = itertools.count()  # of objectives, for the fork server to tell them apart
 
 
@@ -46,7 +47,8 @@ class LocalExecutor:
     Limits hold for all processes of an evaluation together: seconds from its start, bytes on top of what a fresh
     process has. ``preload`` names modules to load beforehand, beside the objective's own and those that it names in an
     attribute ``preload``. ``threads`` is how many each evaluation's numeric libraries may use (OMP_NUM_THREADS and its
-    like), by default an equal share of the cores.
+    like), by default an equal share of the cores. ``devices`` are graphics cards, one for each slot, as
+    CUDA_VISIBLE_DEVICES calls them: each evaluation sees only the card that nobody else has.
     """
 
     def __init__(
@@ -56,10 +58,14 @@ class LocalExecutor:
         limits: Limits | None = None,
         threads: int | None = None,
         preload: Sequence[str] = (),
+        devices: Sequence[str] = (),
     ) -> None:
         if absent := fork_server_lacks():
             raise OptionError(f"LocalExecutor needs Linux, and here is no {absent[0]}; expected SpawnExecutor instead")
         self.slots = check_slots(slots)
+        self.devices = tuple(devices)
+        if self.devices and len(set(self.devices)) != self.slots:
+            raise OptionError(f"devices: expected a different one for each of {slots} slots, got {list(devices)}")
         self.limits = limits or Limits()
         self.threads = max(1, n_cores() // self.slots) if threads is None else check_slots(threads)
         self._origin = time.monotonic()
@@ -163,10 +169,23 @@ class LocalExecutor:
             job_file = _in_memory(content)
             theirs.callback(os.close, job_file)
             (results, results_out), (output, output_out) = pipes
-            server.begin(self._name, self.limits, (control_out.fileno(), results_out, output_out, job_file))
+            device = self._free_device()
+            # Of a Ray worker the card may be another one than when the fork server was started.
+            environment = {VISIBLE: os.environ[VISIBLE]} if VISIBLE in os.environ else {}
+            if device is not None:
+                environment = {VISIBLE: device}
+            descriptors = (control_out.fileno(), results_out, output_out, job_file)
+            server.begin(self._name, self.limits, descriptors, environment)
             ours.pop_all()  # from here on they are the worker's
         # Its own limit is the supervisor's to keep; this one is for an evaluation that never begins.
-        return _Worker(job, control, results, output, deadline=self.now() + SECONDS_TO_START)
+        return _Worker(job, control, results, output, device, deadline=self.now() + SECONDS_TO_START)
+
+    def _free_device(self) -> str | None:
+        """One that no evaluation has; of those whose evaluations are being ended, if need be."""
+        taken = [worker.device for worker in self._running.values()]
+        leaving = [worker.device for worker in self._leaving]
+        free = [device for device in self.devices if device not in taken]
+        return min(free, key=lambda device: device in leaving, default=None)
 
     def _collect(self) -> None:
         for worker in list(self._running.values()):
@@ -275,6 +294,7 @@ class _Worker:
     control: socket.socket  # from the supervisor; shutting our side tells it to end everything
     results: int
     output: int
+    device: str | None = None  # that it owns
     deadline: float = float("inf")  # when patience ends, for whatever is awaited
     outcome: Outcome | None = None  # as its process sent it
     outcome_at: float | None = None

@@ -14,6 +14,7 @@ from importlib import resources
 from pathlib import Path
 
 from nasbot._files import write_whole
+from nasbot._typing import Json
 from nasbot.drawing.draw import to_svg
 from nasbot.errors import FileError
 from nasbot.page.figures import FIGURES, figure_json, near_record
@@ -49,15 +50,19 @@ def report_html(
     file: str = "",
     status: StudyStatus | None = None,
     others: Sequence[Snapshot] = (),
+    model: Mapping[str, Json] | None = None,
 ) -> str:
-    """The whole study as one self-contained HTML page; ``others`` are shown beside it on its page Compare."""
+    """The whole study as one self-contained HTML page; ``others`` are shown beside it on its page Compare.
+
+    ``model`` is what is known about the recommended model (``page.understood``).
+    """
     style, script = static_file(STYLE), "\n".join(static_file(name) for name in SCRIPTS)
     policy = (
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>'
-    data = report_json(snapshot, file=file, status=status, others=others)
+    data = report_json(snapshot, file=file, status=status, others=others, model=model)
     # In a block of data the only thing with a meaning is the end of the block, and what hides it.
     safe = data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
     block = f'<script type="application/json" id="nasbot-data">{safe}</script>\n<script>{script}</script>'
@@ -65,7 +70,12 @@ def report_html(
 
 
 def report_json(
-    snapshot: Snapshot, *, file: str = "", status: StudyStatus | None = None, others: Sequence[Snapshot] = ()
+    snapshot: Snapshot,
+    *,
+    file: str = "",
+    status: StudyStatus | None = None,
+    others: Sequence[Snapshot] = (),
+    model: Mapping[str, Json] | None = None,
 ) -> str:
     """All of the report's data."""
     history = snapshot.history
@@ -77,7 +87,7 @@ def report_json(
         "near": as_json([near_record(snapshot, trial.number) for trial in history]),
     }
     parts: dict[str, str] = {
-        "about": as_json(about_record(snapshot, status, file)),
+        "about": as_json(about_record(snapshot, status, file, model)),
         "strip": as_json(strip_record(snapshot, status)),
         "trials": as_json([trial_record(trial) for trial in history]),
         "series": _object({name: series_json(name, snapshot) for name in SERIES}),

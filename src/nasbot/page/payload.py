@@ -32,8 +32,10 @@ MIN_FOR_RATE = 5  # trials before the time left is guessed from the time spent
 # -- the study ---------------------------------------------------------------------------------------------------------
 
 
-def about_record(snapshot: Snapshot, status: StudyStatus | None, file: str) -> dict[str, Json]:
-    """What does not change while a study runs, and how to do it again."""
+def about_record(
+    snapshot: Snapshot, status: StudyStatus | None, file: str, model: Mapping[str, Json] | None = None
+) -> dict[str, Json]:
+    """What does not change while a study runs, and how to do it again; ``model`` is what is known of the best one."""
     settings = snapshot.settings
     searcher, space = _table(settings.get("searcher")), _table(settings.get("space"))
     kind = space.get("kind")
@@ -41,6 +43,8 @@ def about_record(snapshot: Snapshot, status: StudyStatus | None, file: str) -> d
         "name": snapshot.name,
         "file": file,
         "direction": str(snapshot.direction),
+        "metric": metric_name(settings),
+        "model": None if model is None else dict(model),
         "searcher": snapshot.searcher,
         "acquisition": str(searcher.get("acquisition") or ""),
         "seed": settings.get("seed"),
@@ -51,6 +55,12 @@ def about_record(snapshot: Snapshot, status: StudyStatus | None, file: str) -> d
         "versions": _versions(status),
         "settings": dict(settings),
     }
+
+
+def metric_name(settings: Mapping[str, Json]) -> str:
+    """What values are: of a search on data its metric or the validation loss; "value" of anything else."""
+    context = _table(settings.get("context"))
+    return str(context.get("metric", "validation loss")) if "data" in context else "value"
 
 
 def strip_record(snapshot: Snapshot, status: StudyStatus | None) -> dict[str, Json]:

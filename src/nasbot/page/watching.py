@@ -16,6 +16,7 @@ from nasbot._typing import Json
 from nasbot.errors import NasbotError
 from nasbot.page.payload import about_record, as_json, strip_record
 from nasbot.page.records import trial_record
+from nasbot.page.understood import understood
 from nasbot.plots.snapshot import Snapshot
 from nasbot.storage import Storage, open_storage
 from nasbot.study.status import StudyStatus, status_of
@@ -131,7 +132,7 @@ class WatchedStudy:
                 records[n], changed[n] = text, revision
         if is_same_study and revision not in changed and before.about != "{}":
             return replace(before, snapshot=snapshot, status=status, problem="")
-        about = as_json(about_record(snapshot, status, str(self.path)))
+        about = as_json(about_record(snapshot, status, str(self.path), understood(self.path)))
         return Seen(before.epoch, revision, snapshot, status, tuple(records), tuple(changed), "", about)
 
     def _signature_now(self) -> tuple[object, ...]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import torch
 from torch import nn
 
+from nasbot._own_code import own_function
 from nasbot.architecture import Architecture
 from nasbot.data.dataset import Dataset
-from nasbot.errors import FileError, NasbotError, OptionError
+from nasbot.errors import NasbotError, OptionError
 from nasbot.tracing.trace import trace
 
 EXPECTED = "expected FILE.py:FUNCTION, where FUNCTION() returns a torch.nn.Module"
@@ -22,26 +19,8 @@ def built(where: str) -> nn.Module:
 
     Raises OptionError or FileError, in one line, where there is no such file or function, or either fails.
     """
-    file, separator, name = where.rpartition(":")
-    if not separator or not file or not name.isidentifier():
-        raise OptionError(f"start-from: {EXPECTED}, got {where[:80]!r}")
-    path = Path(file)
-    if not path.is_file():
-        raise FileError(f"{file}: no such file; {EXPECTED}")
-    spec = importlib.util.spec_from_file_location(f"nasbot_own_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise OptionError(f"start-from: {file} is not a Python file; {EXPECTED}")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses and others look their own module up
-    try:
-        spec.loader.exec_module(module)
-    except SystemExit as error:
-        raise OptionError(f"start-from: {file} ends the process when it is run ({_exit(error)}); {EXPECTED}") from None
-    except Exception as error:  # noqa: BLE001  somebody's own code
-        raise OptionError(f"start-from: {file} cannot be run: {type(error).__name__}: {str(error)[:160]}") from None
-    build = getattr(module, name, None)
-    if not callable(build):
-        raise OptionError(f"start-from: {file} has no function {name!r}")
+    build = own_function(where, what="start-from", expected=EXPECTED)
+    name = where.rpartition(":")[2]
     try:
         model = build()
     except SystemExit as error:

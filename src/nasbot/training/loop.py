@@ -403,7 +403,7 @@ def stepper(network: Network, settings: Settings, batch_size: int, *, rng: np.ra
     is_plain = (settings.loss == "squared" or network.classifies) and not settings.mixup
     if is_plain and DensePlan.serves(network):
         return planned_stepper(network, settings, batch_size)
-    return autograd_stepper(network, settings, rng=rng)
+    return autograd_stepper(network, settings, rng=rng, is_mixed=_mixes(network))
 
 
 def planned_stepper(network: Network, settings: Settings, batch_size: int) -> TakeStep:
@@ -420,7 +420,14 @@ def planned_stepper(network: Network, settings: Settings, batch_size: int) -> Ta
     return take_step
 
 
-def autograd_stepper(network: Network, settings: Settings, *, rng: np.random.Generator) -> TakeStep:
+def _mixes(network: Network) -> bool:
+    """Whether steps compute in bfloat16 where that is safe: on graphics cards that have it."""
+    return next(network.parameters()).device.type == "cuda" and torch.cuda.is_bf16_supported()
+
+
+def autograd_stepper(
+    network: Network, settings: Settings, *, rng: np.random.Generator, is_mixed: bool = False
+) -> TakeStep:
     """By autograd: any network."""
     changes_images = network.takes_images and settings.augmentation != "none"
     groups = groups_of(network, settings)
@@ -431,7 +438,8 @@ def autograd_stepper(network: Network, settings: Settings, *, rng: np.random.Gen
 
     def loss_on(x: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
         def loss_to(out: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
-            return training_loss(out, y, settings, classifies=network.classifies, weights=weights)
+            exact = out.float() if is_mixed else out
+            return training_loss(exact, y, settings, classifies=network.classifies, weights=weights)
 
         if changes_images:
             x = augmented(x, settings.augmentation, rng=rng)
@@ -443,7 +451,11 @@ def autograd_stepper(network: Network, settings: Settings, *, rng: np.random.Gen
         return share * loss_to(out, y, weights) + (1 - share) * loss_to(out, y[others], theirs)
 
     def take_step(x: Tensor, y: Tensor, learning_rate: float, weights: Tensor | None = None, /) -> float:
-        loss = loss_on(x, y, weights)
+        if is_mixed:
+            with torch.autocast(x.device.type, dtype=torch.bfloat16):
+                loss = loss_on(x, y, weights)
+        else:
+            loss = loss_on(x, y, weights)
         gradients = torch.autograd.grad(loss * len(x) if settings.sum_loss else loss, parameters)
         with torch.no_grad():
             optimiser.step(_by_group(gradients, parameters, sizes), learning_rate)

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
 from nasbot.candidate import Params
-from nasbot.data.metrics import metric_of
-from nasbot.errors import FileError, OptionError
+from nasbot.data.metrics import metric_of, named_metric, task_of
+from nasbot.data.own_metric import is_own
+from nasbot.errors import FileError, OptionError, RefusedError
 from nasbot.training.recipes import FAST, Recipe, recipe_of
 from nasbot.trial import History, Scored
 
@@ -60,8 +61,8 @@ class TrainingObjective:
 
     ``weights`` is a folder for ``trial-N.safetensors`` and, for ensembles, ``trial-N.predictions.npy``: validation
     rows, then test rows, numbers in people's units or log-probabilities. None keeps none; ``keep_best`` tidies it.
-    ``seconds`` ends a training with what it has. ``threads`` is how many this process computes with: one each, and as
-    many processes as cores, is faster than the other way round.
+    ``seconds`` ends a training with what it has (of a fidelity above 1 after as many times that). ``threads`` is how
+    many this process computes with: one each, and as many processes as cores, is faster than the other way round.
 
     With ``folds`` above 1 the value is that of a cross-validation over training and validation rows, whose predictions
     are those kept; the weights are those of the first fold.
@@ -80,12 +81,13 @@ class TrainingObjective:
     device: str = field(default="cpu", kw_only=True)
     metric: str | None = field(default=None, kw_only=True)
     folds: int = field(default=1, kw_only=True)
+    max_latency: float | None = field(default=None, kw_only=True)  # seconds for one row; slower networks are refused
 
     def __post_init__(self) -> None:
         recipe_of(self.recipe)
         if type(self.folds) is not int or self.folds < 1:
             raise OptionError(f"folds: expected a whole number >= 1, got {self.folds!r}")
-        if self.metric is not None:
+        if self.metric is not None and not is_own(self.metric):
             metric_of(self.metric)
         if type(self.threads) is not int or self.threads < 1:
             raise OptionError(f"threads: expected a whole number >= 1, got {self.threads!r}")
@@ -99,9 +101,11 @@ class TrainingObjective:
 
         chosen = (params or {}) if params is not None or trial is None else trial.params
         stored = Dataset.load(self.data_folder)
+        fidelity = 1.0 if trial is None else trial.fidelity
         recipe, data = trained_as(recipe_of(self.recipe), stored, chosen)
-        metric = None if self.metric is None else metric_of(self.metric)
-        end = None if self.seconds is None else time.monotonic() + self.seconds
+        latency = None if self.max_latency is None else checked_latency(arch, data, self.max_latency)
+        metric = None if self.metric is None else named_metric(self.metric, task_of(data))
+        end = None if self.seconds is None else time.monotonic() + self.seconds * max(1.0, fidelity)
 
         def trained_on(part: Dataset, fold: int, on_validation: OnValidation | None = None) -> Trained:
             return train(
@@ -112,7 +116,7 @@ class TrainingObjective:
                 report=None if trial is None or fold else trial.report,
                 seconds=None if end is None else max(SHORTEST, (end - time.monotonic()) / (self.folds - fold)),
                 device=self.device,
-                steps_share=1.0 if trial is None else trial.fidelity,
+                steps_share=fidelity,
                 metric=metric,
                 on_validation=on_validation,
             )
@@ -127,7 +131,7 @@ class TrainingObjective:
                 recipe = recipe.changed(n_steps=steps, patience=None, n_validations=LOOKS_OF_FOLDS)
                 found = cross_validated(data, self.folds, trained_on, metric)
                 trained, said = found.trained, found.predictions
-            details = dict(details_of(trained))
+            details = dict(details_of(trained)) | ({} if latency is None else {"latency": latency})
             if self.weights is not None:
                 number = 0 if trial is None else trial.number
                 test = people_predictions(trained.network, data, data.test)
@@ -138,6 +142,18 @@ class TrainingObjective:
                 except FileError as error:  # a full disk must not cost the score
                     details["weights_not_kept"] = str(error)
         return Scored(trained.score, details)
+
+
+def checked_latency(arch: Architecture, data: Dataset, longest: float) -> float:
+    """Seconds that the network takes for one row, measured before it is trained; RefusedError for too many."""
+    from nasbot.training.latency import latency_of
+    from nasbot.training.module import build
+
+    network = build(arch, input_shape=data.input_shape, n_outputs=data.n_outputs, seed=0)
+    latency = latency_of(network, data.preprocessing.preparation)
+    if latency > longest:
+        raise RefusedError(f"it takes {latency * 1e3:.3g} ms for one row, more than {longest * 1e3:.3g} ms")
+    return latency
 
 
 def weights_path(folder: str | Path, number: int) -> Path:
@@ -183,9 +199,12 @@ def keep_best(folder: str | Path, history: History, n: int = _KEPT) -> None:
 
 
 def details_of(trained: Trained) -> Mapping[str, Json]:
-    """What is worth keeping of a training beside its score, as plain JSON."""
+    """What is worth keeping of a training beside its score, as plain JSON.
+
+    Nothing about the test rows: they judge what is recommended in the end, and nobody should choose by them meanwhile.
+    """
     return {
-        "metrics": dict(trained.metrics),
+        "metrics": {name: value for name, value in trained.metrics.items() if not name.startswith("test_")},
         "loss": trained.loss,
         "parameters": sum(p.numel() for p in trained.network.parameters()),
         "steps": trained.steps,

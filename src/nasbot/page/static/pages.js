@@ -14,7 +14,8 @@ const PAGES = {
 };
 
 function valueName(source) {
-  return source.about.direction === "minimise" ? "value (less is better)" : "value (more is better)";
+  const name = source.about.metric || "value";
+  return source.about.direction === "minimise" ? `${name} (less is better)` : `${name} (more is better)`;
 }
 
 function trialTip(source, n) {
@@ -540,13 +541,26 @@ async function aboutPage(source) {
   if (!about.commands) return [el("h2", {}, "About this study"), quiet("There is no study to be read yet.")];
   return [
     section("About this study", facts([
-      ["study", about.name], ["file", about.file], ["searcher", about.searcher], ["seed", String(about.seed)], ["direction", about.direction],
+      ["study", about.name], ["file", about.file], ["searcher", about.searcher], ["seed", String(about.seed)], ["direction", about.direction], ["values are", valueName(source)],
       ["networks", about.kind], ["trials from the pool", about.n_pool], [source.isLive ? "server started" : "report made", about.made],
     ])),
+    modelPart(about.model),
     section("Do it again", about.commands.map(([words, command]) => [el("p", {}, words), el("pre", { tabindex: 0 }, command)])),
     section("Versions", facts(Object.entries(about.versions))),
     section("Settings", quiet("Everything that decides what the study proposes, as it was stored when it began."), el("div", { class: "settings" }, settingsPart(about.settings))),
   ];
+}
+
+// What the recommended model goes by and where it errs, as the search left it beside the study.
+function modelPart(model) {
+  if (!model || !Array.isArray(model.importance)) return null;
+  const parts = [quiet(`Measured on ${model.n_rows} ${model.rows} rows by the recommended model; calibration is off by ${number(model.calibration_error, 3)} on average.`)];
+  if (model.importance.length) parts.push(table(`importance: ${model.metric} worse by, when the column is shuffled`, ["column", "worse by"], model.importance.slice(0, 30).map((row) => [row.column, number(row.worse, 4)])));
+  if (model.confusion.length) parts.push(table("confusion: rows of each class (down), predicted as (across)", ["", ...model.classes], model.confusion.map((row, i) => [model.classes[i], ...row])));
+  const residuals = Object.entries(model.residuals);
+  if (residuals.length) parts.push(table("residuals (truth - prediction), quantiles", ["target", ...model.levels.map(String)], residuals.map(([name, levels]) => [name, ...levels.map((level) => number(level, 4))])));
+  parts.push(table("calibration", ["predicted", "true", "rows"], model.calibration.map(([said, truth, rows]) => [number(said, 4), number(truth, 4), rows])));
+  return section("The recommended model", parts);
 }
 
 // Nested settings as rows, inner names joined by dots; fingerprints are shortened.

@@ -1,0 +1,122 @@
+"""What the recommended model goes by and where it errs: against scikit-learn, and in every place where it is shown."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import confusion_matrix
+
+import nasbot
+from nasbot.automl.summary import record_of
+from nasbot.automl.understanding import LEVELS, MOST_ROWS, save_understanding, understanding_of
+from nasbot.cli import main
+from nasbot.data.dataset import Dataset
+from nasbot.errors import StudyError
+from nasbot.page.understood import understood
+from nasbot.training.recipes import FAST
+
+QUICK = {"workers": 1, "recipe": FAST.changed(n_steps=150, n_validations=5), "executor": "here"}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NASBOT_STUDIES", raising=False)
+
+
+def table(n=400):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"noise": rng.normal(size=n), "weak": rng.normal(size=n), "strong": rng.normal(size=n)})
+    frame["town"] = rng.choice(["north", "south", "west"], size=n)
+    frame["price"] = 100 + 30 * frame.strong + 5 * frame.weak + frame.town.map({"north": 0, "south": 15, "west": -15})
+    return frame
+
+
+def test_columns_residuals_and_calibration_of_numbers(tmp_path):
+    frame = table()
+    with nasbot.search(frame, "price", budget=4, name="houses", **QUICK) as study:
+        known = study.understanding()
+        assert (known.part, known.n_rows, known.metric) == ("test", 80, "mse")
+        assert [name for name, _ in known.importance][:2] == ["strong", "town"]
+        by_name = dict(known.importance)
+        assert by_name["strong"] > 10 * abs(by_name["noise"])
+        # A shuffled standard normal of slope 30 adds 2 * 30^2 to the error, in squared units of the target.
+        assert by_name["strong"] == pytest.approx(1800, rel=0.4)
+        data, model = study.dataset, study.model()
+        rows = np.argsort(frame.index)  # the test rows again, raw, by their prices
+        truth = data.preprocessing.restored(data.test.y).reshape(-1)
+        raw = frame.iloc[[int(np.abs(frame.price[rows] - price).argmin()) for price in truth]]
+        residuals = np.quantile(raw.price - model.predict(raw.drop(columns="price")), LEVELS)
+        assert known.residuals["price"] == pytest.approx(residuals, abs=1e-3)
+        assert sum(rows for _, _, rows in known.calibration) == 80
+        assert known.calibration_error < 10
+        assert understanding_of(study) == known  # nothing is drawn anew
+        shown = study.summary()
+        assert "columns that matter (mse of test rows worse by, when shuffled): strong" in shown
+        assert "residuals of price: median" in shown
+        assert record_of(study)["understanding"] == known.to_dict()
+        save_understanding(study)
+        assert understood(study.files.with_name("houses.sqlite")) == json.loads(json.dumps(known.to_dict()))
+        assert "when the column is shuffled" in study.report("report.html").read_text()
+    assert main(["report", "houses", "-o", "other.html"]) == 0
+    assert '"column":"strong"' in (tmp_path / "other.html").read_text().replace(" ", "")
+
+
+def test_confusion_and_calibration_of_classes():
+    frame = table()
+    frame["price"] = np.where(frame.price > 120, "high", np.where(frame.price > 90, "middle", "low"))
+    with nasbot.search(frame, "price", budget=3, name=None, metric="f1", **QUICK) as study:
+        known = study.understanding(rows="validation")
+        assert (known.part, known.metric, known.classes) == ("validation", "f1", ("high", "low", "middle"))
+        data, model = study.dataset, study.model()
+        from nasbot.training.predicting import outputs_of
+
+        step = model.preprocessing.preparation
+        X = np.array(data.valid.X)
+        said = outputs_of(model.network, X if step is None else step.applied(X)).argmax(axis=1)
+        assert known.confusion == tuple(map(tuple, confusion_matrix(data.valid.y, said, labels=range(3)).tolist()))
+        assert 0 <= known.calibration_error < 0.5
+        assert "predicted (test rows): high: " in study.summary()
+        with pytest.raises(StudyError, match="rows: expected validation or test, got 'train'"):
+            study.understanding(rows="train")
+
+
+def test_what_is_looked_at_meanwhile_does_not_see_the_test_rows(monkeypatch):
+    with nasbot.search(table(), "price", budget=2, name=None, **QUICK) as study:
+        known = study.understanding(rows="validation")
+        load = Dataset.load
+
+        def without_test(folder):
+            data = load(folder)
+            return replace(data, test=replace(data.test, X=np.full_like(data.test.X, np.nan), y=data.test.y * np.nan))
+
+        monkeypatch.setattr(Dataset, "load", without_test)
+        assert study.understanding(rows="validation") == known
+
+
+def test_many_rows_are_thinned_and_images_have_no_columns():
+    rng = np.random.default_rng(1)
+    images = rng.integers(0, 255, size=(60, 8, 8)).astype(np.uint8)
+    labels = (images[:, :4].mean(axis=(1, 2)) > images[:, 4:].mean(axis=(1, 2))).astype(int)
+    with nasbot.search(images, labels, budget=1, name=None, **QUICK) as study:
+        known = study.understanding()
+        assert known.importance == ()
+        assert known.n_rows == len(study.dataset.test) < MOST_ROWS
+    wide = table(12_000)
+    with nasbot.search(wide, "price", budget=1, name=None, split=(0.1, 0.1, 0.8), **QUICK) as study:
+        assert study.understanding().n_rows == MOST_ROWS
+
+
+def test_a_file_of_somebody_else_is_not_believed(tmp_path):
+    folder = tmp_path / "toy.files"
+    assert understood(tmp_path / "toy.sqlite") is None
+    folder.mkdir()
+    for content in ("[1]", "nonsense", "{" * 100_000):
+        (folder / "understanding.json").write_text(content)
+        assert understood(tmp_path / "toy.sqlite") is None
+    (folder / "understanding.json").unlink()
+    (tmp_path / "secret.json").write_text("{}")
+    (folder / "understanding.json").symlink_to(tmp_path / "secret.json")
+    assert understood(tmp_path / "toy.sqlite") is None
