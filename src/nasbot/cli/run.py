@@ -99,6 +99,9 @@ def run(
     start_from: Annotated[
         str | None, typer.Option(metavar="MODEL.py:BUILD", help="Begin with the PyTorch model that BUILD() returns.")
     ] = None,
+    image_size: Annotated[
+        int | None, typer.Option(metavar="N", help="Resize the images of a folder to N x N pixels.")
+    ] = None,
     folder: Annotated[str | None, typer.Option(metavar="DIR", help="Folder with the paper's named data sets.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the study of this name and start anew.")] = False,
     fork: Annotated[
@@ -150,6 +153,7 @@ def run(
         compile_in_background()  # while the data are read; the search waits for it before its clock starts
     options: dict[str, Any] = {"task": task, "seed": seed, "split": shares, "drop": tuple(drop or ())}
     options |= {"groups": group, "time": time, "valid": valid, "test": test, "sample_weight": weight}
+    options |= {"image_size": image_size}
     options |= {"class_weight": None if class_weight is None else parsed_class_weight(class_weight)}
     goal = None if not target else target[0] if len(target) == 1 else tuple(target)
     prepared = data_named(data, goal, folder, {key: value for key, value in options.items() if value is not None})
@@ -288,8 +292,10 @@ def data_named(data: str, target: str | tuple[str, ...] | None, folder: str | No
             raise OptionError(f"--target: the set {data!r} has its own; expected no target")
         if data not in NAMES:
             _no_such_data(data)
-        if {"valid", "test"} & set(options):
-            raise OptionError(f"--valid, --test: expected with a file of data, got the named set {data!r}")
+        if {"valid", "test", "image_size"} & set(options):
+            raise OptionError(
+                f"--valid, --test, --image-size: expected with a file of data, got the named set {data!r}"
+            )
         return named_dataset(data, folder=folder, **options)
     raise FileError(f"{data}: no such file or folder")
 

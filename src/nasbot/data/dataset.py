@@ -57,6 +57,7 @@ PARTS = ("train", "valid", "test")
 OPTIONAL = {"sample_weights", "class_weights", "is_divided_at_random"}  # what is said only of data that are so
 MAX_BYTES = 8 * 2**30  # of prepared inputs
 CHANNELS = (1, 3, 4)
+LONGEST_SIDE = 8  # times the shorter one, from which an array of three axes is no stack of images
 
 
 @dataclass(frozen=True)
@@ -314,16 +315,25 @@ def read_dataset(
     *,
     valid: str | Path | None = None,
     test: str | Path | None = None,
+    image_size: int | None = None,
     **options: Any,
 ) -> Dataset:
     """Prepare a file: CSV, Excel, JSON lines, Parquet, Feather, NPZ, or a folder of images, a folder for each class.
 
-    ``target`` names the column (or several), or the array of an NPZ file ("y" if not given). ``valid`` and ``test`` are
-    files with rows for validation and test; without ``valid`` validation rows are taken from ``path``. Further options
-    as of ``dataset_of``.
+    ``target`` names the column (or several), or the array of an NPZ file ("y" if not given). ``valid`` and ``test``
+    are files with rows for validation and test; without ``valid`` validation rows are taken from ``path``. A folder
+    of images may be divided into ``train``, ``val`` and ``test``; ``image_size`` brings its images to one size.
+    Further options as of ``dataset_of``.
     """
-    from nasbot.data.files import read, read_parts  # pandas and pillow
+    from nasbot.data.files import read, read_images, read_parts  # pandas and pillow
 
+    if Path(path).is_dir() and target is None and valid is None and test is None:
+        shares, seed = options.get("split", SPLIT), options.get("seed", 0)
+        images, labels, rows = read_images(Path(path), size=image_size, shares=shares, seed=seed)
+        divided = {} if rows is None else {"indices": rows}
+        return dataset_of(images, labels, **{"name": Path(path).resolve().name, **options, **divided})
+    if image_size is not None:
+        raise OptionError(f"image_size: {path} is no folder of images, whose size it would be")
     if valid is None and test is None:
         X, y, name = read(Path(path), target)
         return dataset_of(X, y, **{"name": name, **options})
@@ -412,6 +422,7 @@ def _from_torch(X: Any) -> tuple[Any, Any]:
 
 
 def _images_of(images: np.ndarray, train: np.ndarray, *, channels_last: bool | None) -> Images:
+    _check_no_sequences(images)
     last = _channels_last(images, channels_last)
     first = channels_first(images, channels_last=last)
     shape = first.shape[1:]
@@ -428,6 +439,18 @@ def _images_of(images: np.ndarray, train: np.ndarray, *, channels_last: bool | N
         raise DataError("images: all pixels of the training images are alike; there is nothing to learn from")
     scales = np.where(scales > 0, scales, 1.0)
     return Images((shape[0], shape[1], shape[2]), last, tuple(map(float, centres)), tuple(map(float, scales)))
+
+
+def _check_no_sequences(images: np.ndarray) -> None:
+    """DataError for (n, length, channels), which would pass for grey images of an odd shape."""
+    if images.ndim != 3:
+        return
+    short, long = sorted(images.shape[1:])
+    if short < 4 or long >= LONGEST_SIDE * short:
+        raise DataError(
+            f"X of shape {images.shape} looks like sequences (n, length, channels), which nasbot does not learn; "
+            "X.reshape(len(X), -1) makes a table of them, and grey images are at least 4 x 4 and less oblong"
+        )
 
 
 def _channels_last(images: np.ndarray, said: bool | None) -> bool:

@@ -22,10 +22,10 @@ import numpy as np
 
 from nasbot.data.arrow_files import FEATHER, PARQUET, read_arrow
 from nasbot.data.bounds import BYTES_PER_CELL, allowance, bounded, check_bytes, check_cells, check_members, our_errors
-from nasbot.data.splitting import checked_shares, split_rows
+from nasbot.data.splitting import Indices, checked_shares, split_rows
 from nasbot.data.tables import MAX_INPUTS, check_column, listed
 from nasbot.data.text_tables import MISSING_WORDS, TEXT, is_text, numbers_in_text, read_text
-from nasbot.errors import DataError, FileError
+from nasbot.errors import DataError, FileError, OptionError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +36,8 @@ EXCEL = (".xlsx", ".xlsm")
 JSON = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 MAX_COLUMNS = 20 * MAX_INPUTS  # read at all
+PART_NAMES = (("train", "training"), ("val", "valid", "validation"), ("test",))
+SHARES = (0.6, 0.2, 0.2)
 MAX_PIXELS = 2**31  # of all images of a folder, times channels
 MAX_SHEET_ROWS = 2**20  # Excel's own limit
 NPY_HEADER = 2**16  # bytes
@@ -53,7 +55,7 @@ def read(path: Path, target: str | Sequence[str] | None) -> tuple[Any, Any, str]
     if path.is_dir():
         if target is not None:
             raise DataError(f"{path} is a folder of images: its folders are the classes, a target cannot be named")
-        images, labels = read_images(path)
+        images, labels, _ = read_images(path)
         return images, labels, path.resolve().name
     kind = path.name.lower()
     name = path.name.split(".")[0] or path.name
@@ -244,31 +246,69 @@ def _array_bytes(path: Path, archive: zipfile.ZipFile, member: str) -> int:
     return math.prod(shape) * dtype.itemsize
 
 
-def read_images(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """All pictures below the folder as (n, height, width[, 3]) bytes, and the name of the folder each lies in."""
-    classes = sorted(place for place in folder.iterdir() if place.is_dir() and not place.name.startswith("."))
-    found = [(file, place.name) for place in classes for file in _pictures(place)]
+def read_images(
+    folder: Path, *, size: int | None = None, shares: Sequence[float] = SHARES, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, Indices | None]:
+    """All pictures below the folder as (n, height, width[, 3]) bytes, and the name of the folder each lies in.
+
+    Where the folder holds ``train`` and ``val`` or ``test``, the classes are the folders in these, and the row numbers
+    of the three parts come third; validation rows are taken from the training rows where there are none. ``size``
+    brings all pictures to so many pixels in height and width.
+    """
+    if size is not None and (type(size) is not int or not 4 <= size <= 1024):
+        raise OptionError(f"image_size: expected a whole number from 4 to 1024, got {str(size)[:40]}")
+    inside = sorted(place for place in folder.iterdir() if place.is_dir() and not place.name.startswith("."))
+    parts = _parts(inside)
+    places = [inside] if parts is None else [_folders(part) for part in parts]
+    found = [(file, place.name, i) for i, part in enumerate(places) for place in part for file in _pictures(place)]
     if not found:
         raise DataError(
             f"{folder}: no images; expected a folder for each class with pictures in it ({', '.join(PICTURES[:3])}, …)"
         )
-    if len(classes) < 2:
-        raise DataError(f"{folder}: the only class is {classes[0].name!r}; expected a folder for each of several")
-    images = _stacked([file for file, _ in found])
-    return images, np.array([label for _, label in found])
+    trained = sorted({name for _, name, i in found if i == 0})
+    if len(trained) < 2:
+        raise DataError(f"{folder}: the only class is {trained[0]!r}; expected a folder for each of several")
+    if unknown := sorted({name for _, name, i in found if i} - set(trained)):
+        raise DataError(
+            f"{folder}: no training images of the class {unknown[0]!r}; expected some in {parts and parts[0]}"
+        )
+    images = _stacked([file for file, _, _ in found], size)
+    labels = np.array([label for _, label, _ in found])
+    if parts is None:
+        return images, labels, None
+    rows = [np.flatnonzero([i == part for _, _, i in found]) for part in range(3)]
+    if not len(rows[1]):
+        train, held, _ = checked_shares(shares)
+        kept, chosen, _ = split_rows(len(rows[0]), (train / (train + held), held / (train + held), 0.0), seed=seed)
+        rows = [rows[0][kept], rows[0][chosen], rows[2]]
+    return images, labels, (rows[0], rows[1], rows[2])
+
+
+def _parts(inside: Sequence[Path]) -> tuple[Path | None, Path | None, Path | None] | None:
+    """The folders of training, validation and test pictures; None where the folder is not divided into these."""
+    by_name = {place.name.lower(): place for place in inside}
+    known = [next((by_name[name] for name in names if name in by_name), None) for names in PART_NAMES]
+    if known[0] is None or len(inside) < 2 or set(by_name) - {name for names in PART_NAMES for name in names}:
+        return None
+    return known[0], known[1], known[2]
+
+
+def _folders(part: Path | None) -> list[Path]:
+    return [] if part is None else sorted(p for p in part.iterdir() if p.is_dir() and not p.name.startswith("."))
 
 
 def _pictures(place: Path) -> list[Path]:
     return sorted(file for file in place.rglob("*") if file.suffix.lower() in PICTURES and file.is_file())
 
 
-def _stacked(files: Sequence[Path]) -> np.ndarray:
+def _stacked(files: Sequence[Path], size: int | None) -> np.ndarray:
     headers = [_picture_header(file) for file in files]
-    height, width = headers[0][:2]
+    height, width = headers[0][:2] if size is None else (size, size)
     for file, (h, w, _) in zip(files, headers, strict=True):
-        if (h, w) != (height, width):
+        if size is None and (h, w) != (height, width):
             raise DataError(
-                f"{file}: {h} x {w} pixels, others have {height} x {width}; bring all images to one size first"
+                f"{file}: {h} x {w} pixels, others have {height} x {width}; --image-size 32 (image_size=32) brings all "
+                "images to one size"
             )
     grey = all(is_grey for _, _, is_grey in headers)
     shape = (len(files), height, width) if grey else (len(files), height, width, 3)
@@ -278,7 +318,7 @@ def _stacked(files: Sequence[Path]) -> np.ndarray:
         )
     stack = np.empty(shape, dtype=np.uint8)
     for i, file in enumerate(files):
-        stack[i] = _picture(file, grey=grey)
+        stack[i] = _picture(file, grey=grey, size=size)
     return stack
 
 
@@ -288,9 +328,16 @@ def _picture_header(file: Path) -> tuple[int, int, bool]:
         return image.height, image.width, image.mode in ("1", "L")
 
 
-def _picture(file: Path, *, grey: bool) -> np.ndarray:
+def _picture(file: Path, *, grey: bool, size: int | None) -> np.ndarray:
+    """The picture as bytes; what is transparent in it is white."""
+    from PIL import Image
+
     with _opened_picture(file) as image:
-        return np.asarray(image.convert("L" if grey else "RGB"))
+        if "A" in image.getbands() or "transparency" in image.info:
+            white = Image.new("RGBA", image.size, "white")
+            image = Image.alpha_composite(white, image.convert("RGBA"))
+        plain = image.convert("L" if grey else "RGB")
+        return np.asarray(plain if size is None else plain.resize((size, size), Image.Resampling.BILINEAR))
 
 
 @contextmanager
