@@ -115,7 +115,7 @@ MISTAKES = [
     (("broad.npz",), DATA, "30,000 inputs"),
     (("no_pictures",), DATA, "no images"),
     (("one_kind",), DATA, "the only class is 'cat'"),
-    (("sizes",), DATA, "bring all images to one size"),
+    (("sizes",), DATA, "brings all images to one size"),
     # where
     ((*GOOD, "--max-failures", "-1"), USAGE, "max_failures: expected at least 1"),
     ((*GOOD, "--executor", "cloud"), USAGE, "--executor: expected one of auto, here, local, ray, got 'cloud'"),

@@ -37,6 +37,12 @@ def report(
     path = place_of(study)
     with StudyView.read(study) as view:
         snapshot = Snapshot.of(view, name=path.stem)
-        html = report_html(snapshot, file=str(path), status=view.status(), others=others, model=understood(path))
+        html = report_html(
+            snapshot,
+            file=str(path),
+            status=view.status(),
+            others=others,
+            model=understood(path) if isinstance(path, Path) else None,
+        )
     written = write_report(html, Path(out if out is not None else f"{path.stem}-report.html"))
     print(f"wrote {one_line(str(written))} ({len(html.encode()) / 1e6:.1f} MB, {len(snapshot.history)} trials)")

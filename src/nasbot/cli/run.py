@@ -148,7 +148,7 @@ def run(
 
     shares = parsed_split(split)
     _check_budget(budget)
-    memory = _checked_place(executor, memory_per_trial, address, cpus_per_trial)
+    memory = _checked_place(executor, memory_per_trial, address, cpus_per_trial, gpus_per_trial)
     if searcher == "nasbot":
         compile_in_background()  # while the data are read; the search waits for it before its clock starts
     options: dict[str, Any] = {"task": task, "seed": seed, "split": shares, "drop": tuple(drop or ())}
@@ -379,13 +379,13 @@ def _page(planned: Prepared) -> Iterator[None]:
         yield
 
 
-def _checked_place(kind: str, memory: str | None, address: str | None, cpus: float) -> int | None:
+def _checked_place(kind: str, memory: str | None, address: str | None, cpus: float, gpus: float) -> int | None:
     """The bytes that one training may take, if the options belong together."""
     from nasbot.automl.executors import check_place, parsed_bytes
 
     bytes_each = None if memory is None else parsed_bytes(memory)
     try:
-        check_place(kind, memory_per_trial=bytes_each, address=address, cpus_per_trial=cpus)
+        check_place(kind, memory_per_trial=bytes_each, address=address, cpus_per_trial=cpus, gpus_per_trial=gpus)
     except OptionError as error:  # as the person has typed it
         raise OptionError(f"--{str(error).replace('_per_trial:', '-per-trial:')}") from None
     return bytes_each
