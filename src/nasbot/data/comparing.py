@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from nasbot.data.dataset import PARTS, Dataset, Part
-from nasbot.data.preprocessing import ClassTarget, Table
+from nasbot.data.preprocessing import ClassTarget, NumberTarget, Table
 from nasbot.data.tables import listed
 
 
@@ -21,14 +21,19 @@ def differences(before: Dataset, now: Dataset) -> list[str]:
 
 def _target(before: Dataset, now: Dataset) -> Iterator[str]:
     old, new = before.preprocessing, now.preprocessing
-    if old.target_name != new.target_name:
-        yield f"the target was {old.target_name!r}, now {new.target_name!r}"
+    was, now_is = (_name(given.target) for given in (old, new))
+    if was != now_is:
+        yield f"the target was {was!r}, now {now_is!r}"
     if old.is_classification != new.is_classification:
         words = {True: "classes", False: "numbers"}
         yield f"it was predicted as {words[old.is_classification]}, now as {words[new.is_classification]}"
     elif isinstance(old.target, ClassTarget) and old.classes != new.classes:
         was, are = (listed([*map(str, given.classes)], most=6) for given in (old, new))
         yield f"the classes were {was}, now {are}"
+
+
+def _name(target: NumberTarget | ClassTarget) -> str:
+    return target.name if isinstance(target, ClassTarget) else ", ".join(target.names)
 
 
 def _columns(before: Dataset, now: Dataset) -> Iterator[str]:
