@@ -174,7 +174,7 @@ def test_runs_are_kept_and_not_repeated(
         (("--table", "nowhere.npz"), 3, "nowhere.npz: no such table"),
         (("--table", __file__), 3, "not an npz file"),
         (("--dataset", "imagenet"), 2, "has tiny; got 'imagenet'"),
-        (("--method", "guessing"), 2, "expected one of nasbot, narrow, crude"),
+        (("--method", "guessing"), 2, "expected one of nasbot, otmann, narrow, crude"),
         (("--seeds", "0"), 2, "--seeds: expected a whole number >= 1"),
         (("--queries", "many"), 2, "invalid int value"),
         (("--first-seed", "-1"), 2, "--first-seed"),

@@ -185,7 +185,7 @@ def spoiled(name, text):
         (("good.safetensors", "header.csv"), 11, "no rows to predict from"),
         (("good.safetensors", "text.csv"), 11, "text.csv: column 'size': expected numbers, got 'large'"),
         (("good.safetensors", "endless.csv"), 11, "infinite values"),
-        (("good.safetensors", "latin.csv"), 11, "save it as CSV in UTF-8"),
+        (("good.safetensors", "latin.csv"), 11, "text in an unknown encoding; save it as a table in UTF-8"),
         (("good.safetensors", "ragged.csv"), 11, "not a table"),
         (("good.safetensors", "other.csv"), 11, "no columns 'size', 'rooms'"),
         (("good.safetensors", "other.csv", "--fill-missing"), 11, "none of the columns"),

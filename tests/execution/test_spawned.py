@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -85,7 +86,8 @@ def test_it_ends_with_its_driver(tmp_path):
         "print(executor._running[0].process.pid, flush=True)\n"
         "executor.wait(600)\n"
     )
-    driver = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])}
+    driver = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=environment)
     worker = int(driver.stdout.readline())
     assert objectives.is_alive(worker)
     driver.kill()

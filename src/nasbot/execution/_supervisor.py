@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NoReturn
 
+from nasbot._system import signals
 from nasbot._typing import Json
 from nasbot.execution._frames import packed
 from nasbot.execution._tree import (
@@ -40,7 +41,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 ORPHANED = signal.SIGUSR2  # from the kernel, when the fork server is gone
 SECONDS_BETWEEN_LOOKS = 0.1  # at the memory, where that is limited
-IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGPIPE)
+IGNORED = signals("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGPIPE")
 
 
 def prctl(option: int, value: int) -> None:

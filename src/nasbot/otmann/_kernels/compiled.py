@@ -59,7 +59,7 @@ TWINS = _twins()
 # The types with which they are called: compiled for these, or read from numba's cache, before the first call.
 _SIGNATURES = {
     path_pass.pack_networks: "i8[::1], i8[::1], i8[::1], i8[::1], i8[:, ::1], i8[::1], f8[::1], f8[::1], i8[::1], i8,"
-    " i8[::1], i8, f8, f8, b1, f8[:, ::1], f8[::1], i8[::1], i8[:, ::1], f8[::1]",
+    " i8[::1], i8, f8, f8, f8, f8[:, ::1], f8[::1], i8[::1], i8[:, ::1], f8[::1]",
     pairs.add_distances: "i8, i8, i8[::1], i8[::1], i8[::1], i8, i8, i8[::1],"
     " i4[:, ::1], f8[:, ::1], f8[::1], i8[::1], i8[:, ::1], i4[:, ::1], f8[:, ::1], f8[::1], f8[:, ::1], i8[:, ::1],"
     " f8[::1], f8[::1]",
