@@ -173,12 +173,20 @@ def test_only_what_fits_into_the_time_is_chosen(unrefitted, monkeypatch):
     refit(files, unrefitted, seconds=1e-6)
     assert refits_in(files) == []  # no time: the weights of the search it is
     assert len(members_of(unrefitted).trials) > 1
-    each = {trial.number: (trial.seconds or 0) * rows_ratio(unrefitted.dataset) for trial in unrefitted.history}
-    dearest = max(each.values())
     monkeypatch.setattr(refits, "_train", lambda jobs, objective, executor, seconds: made.extend(jobs))
     made: list = []
-    refit(files, unrefitted, seconds=refits.SAFETY * dearest * 1.01)
-    assert len(made) == 1
+    first = unrefitted.history[members_of(unrefitted).trials[0]]
+    refit(files, unrefitted, seconds=refits.SAFETY * 1.001 * first.seconds * rows_ratio(unrefitted.dataset))
+    assert [job.number for job in made] == [first.number]  # the others keep the weights of the search
+    assert len(members_of(unrefitted).trials) > 1  # averaging gains more than refits do
+
+
+def test_fewer_members_where_all_of_them_can_then_be_refitted(unrefitted, monkeypatch):
+    monkeypatch.setattr(refits, "ENOUGH_MEMBERS", 1)
+    monkeypatch.setattr(refits, "_train", lambda jobs, objective, executor, seconds: made.extend(jobs))
+    made: list = []
+    dearest = max(trial.seconds for trial in unrefitted.history) * rows_ratio(unrefitted.dataset)
+    refit(unrefitted.files, unrefitted, seconds=refits.SAFETY * 1.001 * dearest)
     assert members_of(unrefitted).trials == (made[0].number,)
 
 
