@@ -181,6 +181,18 @@ def test_only_what_fits_into_the_time_is_chosen(unrefitted, monkeypatch):
     assert len(members_of(unrefitted).trials) > 1  # averaging gains more than refits do
 
 
+def test_refits_are_laid_out_on_the_workers(refitted):
+    trial = refitted.history[0]
+
+    def kept(seconds, workers, *each):
+        given = [refits.Refit(trial, Length(1, 1.0), cost) for cost in each]
+        return [given.index(refit) for refit in refits._in_time(given, workers, seconds)]
+
+    assert kept(10.0, 2, 6.0, 5.0, 4.5, 4.0) == [0, 1, 2, 3]
+    assert kept(10.0, 2, 16.0, 6.0, 5.0) == [1, 2]  # one that no worker can end in time makes room for others
+    assert kept(10.0, 1, 6.0, 5.0, 4.0) == [0, 2]
+
+
 def test_fewer_members_where_all_of_them_can_then_be_refitted(unrefitted, monkeypatch):
     monkeypatch.setattr(refits, "ENOUGH_MEMBERS", 1)
     monkeypatch.setattr(refits, "_train", lambda jobs, objective, executor, seconds: made.extend(jobs))

@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,7 +85,7 @@ def refit_model(
     if missing:
         lengths = {refit.trial.number: refit.length for refit in missing}
         if seconds is not None:
-            base = replace(base, seconds=min(base.seconds or math.inf, max(SHORTEST, seconds)))
+            base = replace(base, seconds=min(base.seconds or math.inf, max(SHORTEST, seconds / SAFETY)))
         objective = RefitObjective(base, base.data_folder, weights, lengths)
         _train(
             [Job(r.trial.number, r.trial.candidate, seed, r.trial.fidelity) for r in missing],
@@ -124,15 +123,25 @@ def _affordable(
     most = MAX_MEMBERS
     if seconds is None:
         most = min(MAX_MEMBERS, max(LEAST_MEMBERS, len(history) // TRIALS_PER_MEMBER))
-    time = math.inf if seconds is None else workers * seconds / SAFETY
     for n in range(most, min(most, ENOUGH_MEMBERS) - 1, -1):
         members = chosen_members(history, files, data, metric, folds=base.folds, max_members=n, limits=limits)
         numbers = [best.number] if members is None else list(dict.fromkeys((*members.trials, best.number)))
         refits = _refits([history[number] for number in numbers], data, base)
-        if sum(refit.seconds for refit in refits) <= time:
+        in_time = _in_time(refits, workers, math.inf if seconds is None else seconds / SAFETY)
+        if len(in_time) == len(refits):
             break
-    ends = accumulate(refit.seconds for refit in refits)
-    return members, [refit for refit, end in zip(refits, ends, strict=True) if end <= time]
+    return members, in_time
+
+
+def _in_time(refits: Sequence[Refit], workers: int, seconds: float) -> list[Refit]:
+    """Those that end in time where each goes to the worker that is free first; one that would not is left out."""
+    busy_until, found = [0.0] * workers, []
+    for refit in refits:
+        first = busy_until.index(min(busy_until))
+        if busy_until[first] + refit.seconds <= seconds:
+            busy_until[first] += refit.seconds
+            found.append(refit)
+    return found
 
 
 def _refits(trials: Sequence[Trial], data: Dataset, base: TrainingObjective) -> list[Refit]:
