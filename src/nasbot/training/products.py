@@ -1,9 +1,9 @@
 """Matrix products of single precision by the quicker of the two libraries that PyTorch has on a CPU.
 
-PyTorch hands them to MKL, which on many processors (all of AMD's) leaves half of the vector units idle; oneDNN, which
-it has for convolutions, does not, and may be asked for by allowing it a lower precision. On processors that have no
-special unit for that lower precision it computes in single precision all the same, twice as fast: relu 3 x 256 takes
-1.3 ms a step instead of 2.4 on an EPYC. That it does is checked, once in each process; elsewhere all stays as it is.
+PyTorch hands them to MKL. On the one processor where this was measured, an EPYC, MKL reaches half the rate of oneDNN,
+which PyTorch has for convolutions, and which may be asked for by allowing it a lower precision. There it computed in
+single precision all the same: relu 3 x 256 took 1.3 ms of CPU a step instead of 2.4, one training at a time; what is
+left of that with all cores busy was not measured. The precision is checked, once in each process.
 """
 
 from __future__ import annotations
