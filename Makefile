@@ -16,7 +16,7 @@ CREATED   := $(VENV)/.created
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test wheel wheel-test thorough test-faults mutants browser postgres lint format demo bench bench-synthetic fuzz paper paper-quick clean distclean
+.PHONY: help install test wheel wheel-test thorough test-faults mutants browser postgres docs lint format demo bench bench-synthetic fuzz paper paper-quick clean distclean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ browser: ## install Debian's chromium for the tests of the page, where it is not
 
 postgres: ## install Debian's PostgreSQL for the tests of the storage, where it is not there yet
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql >/dev/null; }
+
+docs: $(INSTALLED) ## the documentation as a site, build/site, without a network; warnings are errors
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "build/site/index.html; with its search: $(BIN)/python -m http.server --directory build/site"
 
 lint: $(INSTALLED) ## ruff (rules and format), mypy strict, import-linter
 	@echo "== ruff check"

@@ -36,7 +36,7 @@ def test_the_extras_are_those_of_the_package():
     declared = project["optional-dependencies"]
     for extra, (packages, _) in module.EXTRAS.items():
         assert {re.split(r"[\[>=]", line)[0] for line in declared[extra]} == set(packages)
-    for_developers = {"testing", "experiments", "opponents", "test", "lint", "dev"}
+    for_developers = {"docs", "testing", "experiments", "opponents", "test", "lint", "dev"}
     assert set(declared) - for_developers == set(module.EXTRAS)
 
 
