@@ -9,6 +9,7 @@ import pytest
 from sklearn.metrics import confusion_matrix
 
 import nasbot
+from nasbot.automl.model import refitted_trials, validation_predictions
 from nasbot.automl.summary import record_of
 from nasbot.automl.understanding import LEVELS, MOST_ROWS, save_understanding, understanding_of
 from nasbot.cli import main
@@ -70,17 +71,34 @@ def test_confusion_and_calibration_of_classes():
     with nasbot.search(frame, "price", budget=3, name=None, metric="f1", **QUICK) as study:
         known = study.understanding(rows="validation")
         assert (known.part, known.metric, known.classes) == ("validation", "f1", ("high", "low", "middle"))
-        data, model = study.dataset, study.model()
-        from nasbot.training.predicting import outputs_of
-
-        step = model.preprocessing.preparation
-        X = np.array(data.valid.X)
-        said = outputs_of(model.network, X if step is None else step.applied(X)).argmax(axis=1)
-        assert known.confusion == tuple(map(tuple, confusion_matrix(data.valid.y, said, labels=range(3)).tolist()))
+        truth = np.concatenate([study.dataset.train.y, study.dataset.valid.y])  # 5 folds: all of them judge
+        said = validation_predictions(study).argmax(axis=1)
+        assert known.confusion == tuple(map(tuple, confusion_matrix(truth, said, labels=range(3)).tolist()))
         assert 0 <= known.calibration_error < 0.5
         assert "predicted (test rows): high: " in study.summary()
         with pytest.raises(StudyError, match="rows: expected validation or test, got 'train'"):
             study.understanding(rows="train")
+
+
+@pytest.mark.parametrize("folds", [1, 5])
+@pytest.mark.parametrize("single", [False, True])
+def test_validation_rows_are_judged_by_networks_that_have_not_learned_from_them(folds, single):
+    """Of a model that was trained once more on them nothing else is said than before it was."""
+    options = {**QUICK, "recipe": FAST.changed(n_steps=400, n_validations=5), "folds": folds, "budget": 3}
+    frame = table(150)
+    frame["price"] += 30 * np.random.default_rng(1).normal(size=len(frame))
+    found = [nasbot.search(frame, "price", name=None, refit=refit, **options) for refit in (True, False)]
+    with found[0] as study, found[1] as before:
+        assert refitted_trials(study)
+        assert refitted_trials(before) == ()
+        known, expected = (one.understanding(rows="validation", single=single) for one in (study, before))
+        assert known == expected
+        assert known.n_rows == (30 if folds == 1 else 120)
+        truth = study.preprocessing.restored(study.judged.y).reshape(-1, 1)
+        valid = study.results().single.validation if single else study.results().model.validation
+        said = validation_predictions(study, single=single)
+        assert np.square(said - truth).mean() == pytest.approx(valid)
+        assert known.residuals["price"] == pytest.approx(np.quantile(truth - said, LEVELS))
 
 
 def test_what_is_looked_at_meanwhile_does_not_see_the_test_rows(monkeypatch):

@@ -32,8 +32,11 @@ if TYPE_CHECKING:
 # -- taking it away ---------------------------------------------------------------------------------------------------
 
 
-def model_of(study: FoundStudy, *, single: bool = False) -> Model:
-    """The recommended model of a study. StudyError while no trial is completed, FileError where weights are gone."""
+def model_of(study: FoundStudy, *, single: bool = False, refit: bool = True) -> Model:
+    """The recommended model of a study; without ``refit`` its networks as the search left them.
+
+    StudyError while no trial is completed, FileError where weights are gone.
+    """
     from nasbot.exporting.model_file import averaged
 
     best = study.history.best
@@ -41,8 +44,8 @@ def model_of(study: FoundStudy, *, single: bool = False) -> Model:
         raise StudyError("no trial is completed yet, so there is no model to take away")
     chosen = None if single else members_of(study)
     if chosen is None or len(chosen.trials) == 1:
-        return member_of(study, best if chosen is None else study.history[chosen.trials[0]])
-    members = [member_of(study, study.history[number]) for number in chosen.trials]
+        return member_of(study, best if chosen is None else study.history[chosen.trials[0]], refit=refit)
+    members = [member_of(study, study.history[number], refit=refit) for number in chosen.trials]
     details: dict[str, Json] = {
         "data": study.dataset.name,
         "trials": list(chosen.trials),
@@ -51,7 +54,7 @@ def model_of(study: FoundStudy, *, single: bool = False) -> Model:
     return averaged(members, chosen.weights, details)
 
 
-def member_of(study: FoundStudy, trial: Trial) -> Model:
+def member_of(study: FoundStudy, trial: Trial, *, refit: bool = True) -> Model:
     """The network of a trial with its weights, after its refit where there was one, and its inputs' preparation."""
     from nasbot.exporting.model_file import Model
     from nasbot.training.fitting import with_weights
@@ -60,7 +63,7 @@ def member_of(study: FoundStudy, trial: Trial) -> Model:
 
     data = study.dataset.prepared_as(str(trial.candidate.params.get(PREPARATION, "standard")))
     folder = study.files / WEIGHTS
-    place = refit_weights_path if has_refit(folder, trial.number) else weights_path
+    place = refit_weights_path if refit and has_refit(folder, trial.number) else weights_path
     network = with_weights(trial.arch, data, place(folder, trial.number))
     details: dict[str, Json] = {"data": data.name, "trials": [trial.number], "loss": trial.value}
     return Model(network, data.preprocessing, details)
@@ -115,16 +118,35 @@ class Results:
 
 def results_of(study: FoundStudy) -> Results:
     """What came of a search, by the predictions that were kept."""
-    history, data = study.history, study.dataset
+    history = study.history
     baseline, best = baseline_trial(history), history.best
-    chosen = members_of(study)
-    ensemble = None
-    if chosen is not None:
-        parts = [_said(study, history[number]) for number in chosen.trials]
-        valid, test = (_averaged([part[i] for part in parts if part is not None], chosen.weights, data) for i in (0, 1))
-        ensemble = _result(study, valid, test)
+    predictions = _of_ensemble(study)
+    ensemble = None if predictions is None else _result(study, *predictions)
     # The baseline is what one would have without a search: its refit, if it had one, is the search's.
     return Results(_of_trial(study, baseline, refit=False), _of_trial(study, best), ensemble, _of_majority(study))
+
+
+def validation_predictions(study: FoundStudy, *, single: bool = False) -> np.ndarray | None:
+    """What the recommended model said of the rows that trials are judged by, before it learned from them.
+
+    (n, outputs): numbers in people's units, or log-probabilities; None where they were not kept.
+    """
+    best = study.history.best
+    found = None if single else _of_ensemble(study)
+    if found is None and best is not None:
+        found = _said(study, best)
+    return None if found is None else found[0]
+
+
+def _of_ensemble(study: FoundStudy) -> tuple[np.ndarray, np.ndarray] | None:
+    """What the ensemble says of the rows that judge and of the test rows; None where there is none."""
+    chosen = members_of(study)
+    parts = [] if chosen is None else [_said(study, study.history[number]) for number in chosen.trials]
+    known = [part for part in parts if part is not None]
+    if chosen is None or len(known) < len(parts):
+        return None
+    valid, test = (_averaged([part[i] for part in known], chosen.weights, study.dataset) for i in (0, 1))
+    return valid, test
 
 
 def baseline_trial(history: History) -> Trial | None:

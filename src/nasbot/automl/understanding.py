@@ -1,9 +1,10 @@
 """What the recommended model goes by and where it errs: importance of columns, residuals or confusion, calibration.
 
-Of validation rows while a study runs, of test rows once it has ended. A column's importance is how much worse the
-metric becomes when the column is shuffled among the rows; it is measured on the prepared inputs, so that a column's
-parts (categories, parts of a date, marks of gaps) move together. Work is bounded by ``MOST_ROWS`` and
-``PREDICTIONS``.
+Of validation rows while a study runs, of test rows once it has ended. Networks that were trained once more have learned
+from the validation rows, so of these the networks of the search speak, and with cross-validation for each row those
+that did not see it. A column's importance is how much worse the metric becomes when the column is shuffled among the
+rows; it is measured on the prepared inputs, so that a column's parts (categories, parts of a date, marks of gaps) move
+together. Work is bounded by ``MOST_ROWS`` and ``PREDICTIONS``.
 """
 
 from __future__ import annotations
@@ -102,16 +103,21 @@ def understanding_of(study: FoundStudy, *, rows: str = "test", single: bool = Fa
     """
     if rows not in PARTS:
         raise StudyError(f"rows: expected {' or '.join(PARTS)}, got {rows[:40]!r}")
-    data, model = study.dataset, study.model(single=single)
+    from nasbot.automl.model import model_of
+
+    data = study.dataset
     name = rows if rows == "validation" or len(data.test) else "validation"
-    part = _some(data.valid if name == "validation" else data.test)
-    answers = _answering(model, data)
+    answers = _answering(model_of(study, single=single, refit=name == "test"), data)
+    part = _some(data.test if name == "test" else _unseen(study))
     truth, said = truth_of(data, part.y), answers(part.X)
+    importance = _importance(study, data, part, truth, said, answers)
+    if name == "validation" and (kept := _kept(study, single=single)) is not None:
+        truth, said = kept
     return Understanding(
         name,
-        len(part),
+        len(truth),
         study.metric.name,
-        _importance(study, data, part, truth, said, answers),
+        importance,
         {} if data.is_classification else _residuals(data, truth, said),
         tuple(str(value) for value in data.preprocessing.classes),
         _confusion(truth, said) if data.is_classification else (),
@@ -125,11 +131,36 @@ def save_understanding(study: FoundStudy) -> None:
     write_whole(Path(study.files) / FILE, record.encode())
 
 
+def _unseen(study: FoundStudy) -> Part:
+    """The rows that no network of the search has learned from: of a cross-validation those of its first fold."""
+    from nasbot.training.folds import folded
+
+    data = study.dataset
+    return data.valid if study.folds == 1 else folded(data, study.folds)[0][0].valid
+
+
+def _kept(study: FoundStudy, *, single: bool) -> tuple[np.ndarray, np.ndarray] | None:
+    """Truth and answers for the rows that trials are judged by, of networks that did not see them; thinned."""
+    from nasbot.automl.model import validation_predictions
+
+    predictions = validation_predictions(study, single=single)
+    if predictions is None:
+        return None
+    data, chosen = study.dataset, _evenly(len(predictions))
+    said = predictions[chosen].astype(np.float64)
+    return truth_of(data, study.judged.y[chosen]), np.exp(said) if data.is_classification else said
+
+
+def _evenly(n: int) -> np.ndarray:
+    """At most ``MOST_ROWS`` of n rows."""
+    return np.linspace(0, n - 1, min(n, MOST_ROWS)).round().astype(int)
+
+
 def _some(part: Part) -> Part:
     """At most ``MOST_ROWS`` of the rows, evenly."""
     from nasbot.data.dataset import Part
 
-    chosen = np.linspace(0, len(part) - 1, min(len(part), MOST_ROWS)).round().astype(int)
+    chosen = _evenly(len(part))
     weights = None if part.weights is None else part.weights[chosen]
     return Part(np.array(part.X[chosen]), np.array(part.y[chosen]), weights)
 
