@@ -28,6 +28,7 @@ GRID = 0.03  # of the unit scale: settings nearer than that are the same
 PRIOR_SPREAD = 0.3  # of good values around the default, on the unit scale
 STEP = 0.2  # of the unit scale: the spread of one change of a number
 When: TypeAlias = tuple[str, float | int | str]  # active only where the param of this name has this value
+SHORTENED = ("steps", "rows")  # what a fidelity may be a share of
 RESERVED = frozenset({"arch", "trial", "params", "fidelity", "seed", "steps"})
 
 
@@ -194,7 +195,7 @@ Param: TypeAlias = Float | Integer | Choice
 class Fidelity:
     """Trainings of a share of the full length: rungs ``least``, ``least * factor``, … up to 1.
 
-    ``of`` says what is shortened: the "steps" of a training, or the "rows" that it sees.
+    ``of`` says what is shortened: the "steps" of a training, or the "rows" that it learns from, for as many epochs.
     """
 
     least: float = 1 / 9
@@ -206,7 +207,7 @@ class Fidelity:
             raise OptionError(f"fidelity: expected the least share of a training between 0 and 1, got {self.least}")
         if not self.factor > 1:
             raise OptionError(f"fidelity: expected a factor above 1 between rungs, got {self.factor}")
-        if self.of not in ("steps", "rows"):
+        if self.of not in SHORTENED:
             raise OptionError(f"fidelity: expected of='steps' or 'rows', got {self.of!r}")
 
     @cached_property
@@ -214,6 +215,17 @@ class Fidelity:
         """Shares of a full training, ascending; the last is 1."""
         n = max(1, round(math.log(1 / self.least) / math.log(self.factor)))
         return (*(self.factor ** (i - n) for i in range(n)), 1.0)
+
+
+def fidelity_of(given: Fidelity | str | None) -> Fidelity | None:
+    """The fidelity itself, or the one that the text is short for: "steps" or "rows"; None and "none" are none."""
+    if given is None or isinstance(given, Fidelity):
+        return given
+    if given == "none":
+        return None
+    if given not in SHORTENED:
+        raise OptionError(f"fidelity: expected none, {', '.join(SHORTENED)}, or Fidelity(...), got {str(given)[:40]!r}")
+    return Fidelity(of=given)
 
 
 @dataclass(frozen=True)

@@ -353,10 +353,22 @@ def test_images_search_cnns():
     assert study.best.predict(images[:3]).tolist() != []
 
 
-def test_a_search_on_data_shortens_trainings_by_steps():
-    X, y = load_diabetes(return_X_y=True)
-    with pytest.raises(OptionError, match="expected of='steps'"):
-        nasbot.search(X, y, budget=2, name=None, fidelity=nasbot.Fidelity(of="rows"))
+@pytest.mark.parametrize("fidelity", ["rows", nasbot.Fidelity(1 / 4, 2, of="rows")])
+def test_a_search_on_shares_of_the_rows(wine, fidelity):
+    plain = (chain("mlp-class", [Layer("relu", 8)]),)
+    study = nasbot.search(*wine, budget=6, fidelity=fidelity, pool=plain, name="wine", refit=False, folds=1, **QUICK)
+    rungs = nasbot.Fidelity(of="rows").rungs if fidelity == "rows" else fidelity.rungs
+    new = [trial for trial in study.history.completed if trial.origin.was_proposed and trial.promoted_from is None]
+    assert {trial.fidelity for trial in new} == {rungs[0]}
+    steps = {trial.fidelity: trial.outcome.details["steps"] for trial in study.history.completed}
+    assert steps[1.0] == 30
+    assert steps[rungs[0]] == round(30 * rungs[0])
+    finished = len(study.history.finished)
+    study.close()
+    with pytest.raises(StudyError, match=r"fidelity.*stored.*given nothing"):
+        nasbot.search(*wine, budget=8, pool=plain, name="wine", refit=False, folds=1, **QUICK)
+    with FoundStudy.open("wine") as kept:
+        assert len(kept.history.finished) == finished
 
 
 def test_a_search_in_a_database(wine, database, elsewhere):

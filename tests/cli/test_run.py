@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from nasbot.architecture import Architecture
+from nasbot.domain import Fidelity
 from nasbot.study import StudyView
 
 from .conftest import Run
@@ -33,6 +34,21 @@ def folder(tmp_path, monkeypatch):
     frame["fair"] = np.where(frame["price"] > frame["price"].median(), "dear", "cheap")
     frame.to_csv("houses.csv", index=False)
     return tmp_path
+
+
+def test_trainings_on_shares_of_the_rows(folder, run: Run):
+    options = ("--target", "price", "--drop", "fair", "--no-refit", "--folds", "1", "--searcher", "random", *QUICK)
+    result = run("run", "houses.csv", "--budget", "1 trials", "--fidelity", "rows", *options)
+    assert result.code == 0, result.err
+    with StudyView.read("houses-price") as view:
+        assert view.searcher.domain.fidelity == Fidelity(of="rows")
+        assert len(view.history.finished) == 1
+    other = run("run", "houses.csv", "--budget", "2 trials", "--fidelity", "steps", *options)
+    assert other.code == 8
+    assert "fidelity.of: stored rows, given steps" in other.err
+    wrong = run("run", "houses.csv", "--budget", "2 trials", "--fidelity", "epochs", *options)
+    assert wrong.code == 2
+    assert "fidelity: expected none, steps, rows, or Fidelity(...), got 'epochs'" in wrong.err
 
 
 def test_a_table_from_file_to_best_network_and_on(folder, run: Run):

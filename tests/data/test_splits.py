@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nasbot.data.dataset import dataset_of, read_dataset
-from nasbot.data.splitting import split_groups, split_rows, split_time
+from nasbot.data.splitting import nested_rows, split_groups, split_rows, split_time
 from nasbot.errors import DataError, OptionError
 
 N = 120
@@ -129,3 +131,18 @@ def test_what_small_classes_are_owed_by_rounding_evens_out(n_rows):
     parts = split_rows(len(classes), SHARES, seed=0, classes=classes)
     for part, share in zip(parts, SHARES, strict=True):
         assert abs(len(part) - share * len(classes)) <= 2
+
+
+@given(st.integers(2, 300), st.integers(1, 5), st.floats(1e-3, 1.0), st.floats(1e-3, 1.0))
+def test_shares_of_the_rows_hold_one_another_and_every_class(n, n_classes, one, other):
+    classes = np.arange(n) % n_classes
+    for labels in (None, classes):
+        small, large = (nested_rows(n, share, classes=labels) for share in sorted((one, other)))
+        assert set(small) <= set(large) <= set(range(n))
+        assert np.all(np.diff(small) > 0)
+        assert len(small) >= 2
+    np.testing.assert_array_equal(nested_rows(n, 1.0, classes=classes), np.arange(n))
+    taken = np.bincount(classes[nested_rows(n, one, classes=classes)], minlength=n_classes)
+    given_rows = np.bincount(classes, minlength=n_classes)
+    assert np.all(taken[given_rows > 0] >= 1)
+    assert np.all(taken <= np.maximum(2, np.ceil(one * given_rows)))

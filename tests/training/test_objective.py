@@ -219,6 +219,37 @@ class Given:
         pass
 
 
+def test_a_share_of_the_rows_is_learned_for_as_many_epochs_and_judged_by_the_same_rows(folder, monkeypatch):
+    seen = []
+
+    def train_on(arch, data, *args, **options):
+        seen.append(data)
+        return train(arch, data, *args, **options)
+
+    monkeypatch.setattr("nasbot.training.loop.train", train_on)
+    full = Dataset.load(folder)
+    objective = TrainingObjective(folder, SHORT.changed(patience=None), fidelity_of="rows")
+    outcome = objective(MLP, {}, Given(fidelity=0.25))
+    assert outcome.details["steps"] == 10
+    assert len(seen[0].train) == len(full.train) // 4
+    np.testing.assert_array_equal(seen[0].valid.X, full.valid.X)
+    objective(MLP, {}, Given(fidelity=0.5))
+    rows = {row.tobytes() for row in seen[1].train.X}
+    assert {row.tobytes() for row in seen[0].train.X} < rows < {row.tobytes() for row in full.train.X}
+    for fidelity in (1.0, 2.0):
+        assert objective(MLP, {}, Given(fidelity=fidelity)).details["steps"] == 40 * fidelity
+        assert len(seen[-1].train) == len(full.train)
+    few_epochs = FAST.changed(epochs=4, min_steps=1, n_validations=2, patience=None)
+    by_epochs = TrainingObjective(folder, few_epochs, fidelity_of="rows")
+    whole = by_epochs(MLP, {}, Given()).details["steps"]
+    assert by_epochs(MLP, {}, Given(fidelity=0.25)).details["steps"] == round(whole / 4)
+    folded = TrainingObjective(folder, SHORT, fidelity_of="rows", folds=2)
+    folded(MLP, {}, Given(fidelity=0.5))
+    assert [len(data.train) for data in seen[-2:]] == [(len(full.train) + len(full.valid)) // 4] * 2
+    with pytest.raises(OptionError, match="fidelity_of: expected steps or rows, got 'epochs'"):
+        TrainingObjective(folder, SHORT, fidelity_of="epochs")
+
+
 def test_params_and_fidelity_reach_the_training(folder):
     objective = TrainingObjective(folder, SHORT.changed(patience=None))
     plain = objective(MLP, {}, Given())

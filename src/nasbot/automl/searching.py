@@ -49,7 +49,7 @@ from nasbot.automl.refits import expected_seconds, refit_model
 from nasbot.automl.removing import remove_study
 from nasbot.automl.tuning import params_of
 from nasbot.candidate import Candidate
-from nasbot.domain import Domain, Fidelity, Param
+from nasbot.domain import Domain, Fidelity, Param, fidelity_of
 from nasbot.errors import FileError, OptionError, StorageError, StudyError
 from nasbot.execution import Executor, SerialExecutor
 from nasbot.otmann.solver import compile_in_background
@@ -100,7 +100,7 @@ def search(
     space: SearchSpace | None = None,
     searcher: Searcher | str = "nasbot",
     tune: str | Sequence[str] | Mapping[str, Param] | None = "auto",
-    fidelity: Fidelity | None = None,
+    fidelity: Fidelity | str | None = None,
     recipe: Recipe | str = "fast",
     pool: str | Sequence[Candidate | Architecture] = "default",
     start_from: Sequence[Architecture] = (),
@@ -144,7 +144,8 @@ def search(
         space: limits on the networks; by default the paper's, and none that cost many times the baseline.
         searcher: what chooses the candidates; an object, or nasbot, random, evolution, treebo.
         tune: params searched with the networks: "auto", names, ``{"learning_rate": Float(...)}``, or None.
-        fidelity: rungs of shorter trainings that decide who gets a full one, ``Fidelity()``; None: full ones only.
+        fidelity: rungs of shorter trainings that decide who gets a full one: "steps", "rows" (fewer of them to learn
+            from), or ``Fidelity(least=1/9, factor=3)``; None: full ones only.
         recipe: how networks are trained; an object, "fast" or "paper".
         pool: the candidates to begin with: "default" (strong plain networks), "paper", or your own.
         start_from: networks to begin with, before the pool.
@@ -191,8 +192,7 @@ def search(
     n_workers = 1 if executor == "here" else n_workers
     checked_seed(seed)
     _check_numbers(seconds_per_trial, max_failures)
-    if fidelity is not None and fidelity.of != "steps":
-        raise OptionError("fidelity: a search on data shortens trainings by their steps; expected of='steps'")
+    rungs = fidelity_of(fidelity)
     if isinstance(executor, str):
         check_place(
             executor,
@@ -231,7 +231,7 @@ def search(
     if limits:
         where = limits.space(where, file_overhead(data))
         check_reachable(limits, where, data, file_overhead(data))
-    domain = Domain(where, params_of(tune, data, chosen), fidelity)
+    domain = Domain(where, params_of(tune, data, chosen), rungs)
     finder = _searcher(searcher, domain, pool, start_from, len(data.train), stored)
     _check_same_searcher(path, stored, finder)
     begun += _waited_for(compiling)
@@ -333,6 +333,7 @@ def _drive(
         device=device,
         max_latency=None if limits.max_latency is None else MARGIN * limits.max_latency,
         folds=plan.folds,
+        fidelity_of="steps" if (rungs := study.searcher.domain.fidelity) is None else rungs.of,
     )
 
     in_finals = False

@@ -86,6 +86,10 @@ def run(
     tune: Annotated[
         str, typer.Option(help="Params searched with the network: auto, none, or names such as learning_rate,dropout.")
     ] = "auto",
+    fidelity: Annotated[
+        str,
+        typer.Option(metavar="OF", help="Short trainings decide who gets a full one: steps or rows (fewer); or none."),
+    ] = "none",
     pool: Annotated[str, typer.Option(help="Networks to begin with: default (plain ones) or paper.")] = "default",
     folds: Annotated[
         str, typer.Option(metavar="K", help="Folds of a cross-validation; 1 for none, auto: 5 where rows are few.")
@@ -170,6 +174,7 @@ def run(
         recipe=recipe,
         searcher=searcher,
         tune=tune,
+        fidelity=fidelity,
         pool=pool,
         folds=int(folds) if folds.isdecimal() else folds,
         refit=refit,

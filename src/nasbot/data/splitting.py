@@ -53,6 +53,18 @@ def split_rows(n: int, shares: Shares, *, seed: int, classes: np.ndarray | None 
     return train, valid, test
 
 
+def nested_rows(n: int, share: float, *, classes: np.ndarray | None = None) -> np.ndarray:
+    """Row numbers, ascending, of a share of n rows: the first of one fixed permutation of them.
+
+    A larger share thus holds a smaller one. With ``classes`` each class gives its share, and at least one row.
+    """
+    order = stream(n, 0, Role.SPLIT).permutation(n)
+    groups = [order] if classes is None else [order[classes[order] == label] for label in np.unique(classes)]
+    least = 1 if len(groups) > 1 else 2
+    taken = [rows[: max(least, math.ceil(share * len(rows) - 1e-9))] for rows in groups]
+    return np.sort(np.concatenate(taken))
+
+
 def split_groups(groups: np.ndarray, shares: Shares, *, seed: int) -> Indices:
     """Rows of one group stay together: whole groups, shuffled by the seed, go to the part that lacks most rows."""
     labels, place, counts = np.unique(groups.astype(str), return_inverse=True, return_counts=True)

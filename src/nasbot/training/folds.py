@@ -16,6 +16,7 @@ import torch
 from nasbot._rng import Role, stream
 from nasbot.data.dataset import Dataset, Part
 from nasbot.data.metrics import Metric
+from nasbot.data.splitting import nested_rows
 from nasbot.training.loop import OnValidation, Trained, Validation, losses_of, people_answers, predictions, scored
 from nasbot.trial import Point
 
@@ -125,6 +126,12 @@ def _validation(step: int, out: np.ndarray, data: Dataset, rows: Part, metric: M
         classifies=data.is_classification,
     )
     return scored(step, out, losses, data, rows, metric)
+
+
+def with_share(data: Dataset, share: float) -> Dataset:
+    """The data with that share of the training rows; the same rows whoever asks, and the other parts as they are."""
+    classes = data.train.y if data.is_classification else None
+    return replace(data, train=_rows(data.train, nested_rows(len(data.train), share, classes=classes)))
 
 
 def _rows(part: Part, chosen: np.ndarray) -> Part:

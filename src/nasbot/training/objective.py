@@ -18,6 +18,7 @@ from nasbot.architecture import Architecture
 from nasbot.candidate import Params
 from nasbot.data.metrics import metric_of, named_metric, task_of
 from nasbot.data.own_metric import is_own
+from nasbot.domain import SHORTENED
 from nasbot.errors import FileError, OptionError, RefusedError
 from nasbot.training.recipes import FAST, Recipe, recipe_of
 from nasbot.trial import History, Scored
@@ -57,7 +58,8 @@ class TrainingObjective:
     handed one; all else is loaded where it is called.
 
     ``params`` are the candidate's: those of ``recipes.PARAMS``, and ``preparation`` of the inputs. The trial's fidelity
-    is the share of the recipe's steps that it is trained for.
+    is the share of the recipe's steps that it is trained for; with ``fidelity_of`` "rows" also the share of the
+    training rows that it sees, so as many epochs of fewer rows. More than 1 means more steps in either case.
 
     ``weights`` is a folder for ``trial-N.safetensors`` and, for ensembles, ``trial-N.predictions.npy``: validation
     rows, then test rows, numbers in people's units or log-probabilities. None keeps none; ``keep_best`` tidies it.
@@ -81,12 +83,15 @@ class TrainingObjective:
     device: str = field(default="cpu", kw_only=True)
     metric: str | None = field(default=None, kw_only=True)
     folds: int = field(default=1, kw_only=True)
+    fidelity_of: str = field(default="steps", kw_only=True)  # or "rows"
     max_latency: float | None = field(default=None, kw_only=True)  # seconds for one row; slower networks are refused
 
     def __post_init__(self) -> None:
         recipe_of(self.recipe)
         if type(self.folds) is not int or self.folds < 1:
             raise OptionError(f"folds: expected a whole number >= 1, got {self.folds!r}")
+        if self.fidelity_of not in SHORTENED:
+            raise OptionError(f"fidelity_of: expected {' or '.join(SHORTENED)}, got {self.fidelity_of!r}")
         if self.metric is not None and not is_own(self.metric):
             metric_of(self.metric)
         if type(self.threads) is not int or self.threads < 1:
@@ -95,7 +100,7 @@ class TrainingObjective:
     def __call__(self, arch: Architecture, params: Params | None = None, trial: Live | None = None) -> Scored:
         """Train; a divergence or a refusal is raised, and becomes a failed trial with its cause."""
         from nasbot.data.dataset import Dataset
-        from nasbot.training.folds import cross_validated
+        from nasbot.training.folds import cross_validated, with_share
         from nasbot.training.loop import people_predictions, train
         from nasbot.training.weights import save_predictions, save_weights
 
@@ -107,10 +112,14 @@ class TrainingObjective:
         metric = None if self.metric is None else named_metric(self.metric, task_of(data))
         end = None if self.seconds is None else time.monotonic() + self.seconds * max(1.0, fidelity)
 
+        sees_fewer = self.fidelity_of == "rows" and fidelity < 1
+        if sees_fewer and self.folds == 1:  # a share of what all rows would take, not a share of what these few would
+            recipe = recipe.changed(n_steps=full_steps(arch, recipe, data, 1))
+
         def trained_on(part: Dataset, fold: int, on_validation: OnValidation | None = None) -> Trained:
             return train(
                 arch,
-                part,
+                with_share(part, fidelity) if sees_fewer else part,
                 recipe,
                 seed=0 if trial is None else trial.seed,
                 report=None if trial is None or fold else trial.report,
