@@ -15,7 +15,7 @@ def probability(correlation, succeeded, cross):
 
 
 def test_known_answer_for_one_failure():
-    """mean = 1 + rho (-1 - 1) / 1.1, variance = 1 - rho² / 1.1."""
+    """mean = 1 + rho (-1 - 1) / 1.01, variance = 1 - rho² / 1.01."""
     for rho in (0.0, 0.3, 0.8, 1.0):
         mean = PRIOR_MEAN - 2 * rho / (1 + NOISE_VARIANCE)
         sd = math.sqrt(1 - rho**2 / (1 + NOISE_VARIANCE))
@@ -25,8 +25,8 @@ def test_known_answer_for_one_failure():
 def test_known_answer_for_a_failure_and_a_success():
     """Two independent networks; the one asked about resembles both."""
     got = probability(np.eye(2), [True, False], [0.5, 0.6])
-    mean = PRIOR_MEAN + 0.5 * 0.0 / 1.1 + 0.6 * -2.0 / 1.1
-    sd = math.sqrt(1 - (0.25 + 0.36) / 1.1)
+    mean = PRIOR_MEAN + 0.5 * 0.0 / 1.01 + 0.6 * -2.0 / 1.01
+    sd = math.sqrt(1 - (0.25 + 0.36) / 1.01)
     assert got == pytest.approx(norm.cdf(mean / sd))
 
 
@@ -60,3 +60,13 @@ def test_as_sure_as_n_observations_of_the_point_itself_make_it():
     got = probability(np.ones((n, n)), [False] * n, np.ones(n))
     mean = PRIOR_MEAN - 2 * n / (n + NOISE_VARIANCE)
     assert np.log(got) == pytest.approx(norm.logcdf(mean / math.sqrt(NOISE_VARIANCE / (n + NOISE_VARIANCE))), rel=1e-6)
+
+
+def test_one_failure_among_many_alike_is_seen_where_it_is():
+    """Features make a belief so smooth that all networks resemble each other: the failure must not pass for noise."""
+    places = np.linspace(0.0, 1.0, 100)[:, None]
+    asked = places[40] + np.array([0.0, 0.003, 0.5])
+    correlation, cross = (np.exp(-0.01 * (places - others) ** 2) for others in (places.T, asked))
+    at_it, beside_it, far_away = probability(correlation, np.arange(100) != 40, cross)
+    assert at_it < 0.01
+    assert at_it < beside_it < 0.97 < far_away
