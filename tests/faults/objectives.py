@@ -181,3 +181,8 @@ class Timed:
         (self.folder / f"{trial.number}-{os.getpid()}").touch()
         time.sleep(0.02 + 0.1 * (int(arch.fingerprint[:4], 16) / 2**16))
         return Scored(score(arch), {"of": trial.number})
+
+
+def hungry_without_limit(arch, trial):
+    """Every other one eats until the kernel ends it; its driver, which has eaten less, goes on."""
+    return score(arch) if trial.number % 2 else objectives.hungry(arch)

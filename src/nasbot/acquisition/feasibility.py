@@ -25,8 +25,8 @@ LOCAL_SHARE = 0.1  # of the variance
 TO_THE_NEAREST = 0.2  # local correlation of a typical network with the nearest other one, at most
 # Log loss (area under the curve) on 70 networks after 70 others, seeds 0 to 5, with a noise of 0.1 and no local part,
 # and with these: where the largest fifth fails 0.094 (0.992), 0.107 (0.984), where a label does 0.076 (0.979), 0.082
-# (0.979), where every tenth does by chance 0.580 (0.571), 0.697 (0.541). A failed network's own P: 1.000, 0.000. Failures
-# among the last 15 of 30 where wide networks fail, seeds 1 to 4: 29 and 29 of 60.
+# (0.979), where every tenth does by chance 0.580 (0.571), 0.697 (0.541). A failed network's own P: 1.000, 0.000.
+# Failures among the last 15 of 30 where wide networks fail, seeds 1 to 4: 29 and 29 of 60.
 SAME = 1.0 - 1e-9  # correlation from which two networks are the same one
 
 
