@@ -29,6 +29,7 @@ from nasbot.trial import FINAL, POOL
 SHORT = FAST.changed(n_steps=30)
 QUICK = {"workers": 1, "recipe": SHORT}
 SMALL = [chain("mlp-class", [Layer(label, 12)]) for label in ("relu", "tanh", "elu")]
+NUMBERS = [chain("mlp-reg", [Layer(label, 12)]) for label in ("relu", "tanh", "elu")]
 OTHERS = [chain("mlp-class", [Layer(label, 8)]) for label in ("relu", "tanh", "elu")]
 
 
@@ -205,6 +206,21 @@ def test_pool_then_search_then_finals(wine):
     assert [final.candidate for final in finals] == [trial.candidate for trial in ranked[:2]]
     assert [final.origin.of_trial for final in finals] == [trial.number for trial in ranked[:2]]
     assert finals[0].value != ranked[0].value, "another seed"
+
+
+def test_a_target_with_a_long_tail_is_trained_as_a_rate(elsewhere, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = rng.poisson(np.exp(1.5 * X[:, 0])).astype(float)
+    options = {**QUICK, "recipe": "fast", "folds": 1, "pool": NUMBERS}
+    study = nasbot.search(X, y, budget=3, name="rates", **options)
+    assert study.recipe.vectors.loss == "poisson"
+    assert {trial.candidate.params["loss"] for trial in study.history} <= {"poisson", "squared"}
+    assert study.model().predict(X).min() >= 0
+    assert len(nasbot.search(X, y, budget=4, name="rates", **options).history.completed) == 4, "it goes on"
+    plain = nasbot.search(X, y, budget=2, name="plain", **{**options, "recipe": FAST.changed(loss="squared")})
+    assert plain.recipe.vectors.loss == "squared"
+    assert all("loss" not in trial.candidate.params for trial in plain.history)
 
 
 def test_networks_of_the_pool_that_wait_come_before_finals(wine):

@@ -21,6 +21,17 @@ def test_auto_searches_the_preparation_of_numbers_and_nothing_of_images():
     assert params_of("auto", IMAGES, FAST) == {}
 
 
+def test_auto_searches_the_loss_where_the_recipe_has_that_of_heavy_tails():
+    amounts = dataset_of(RNG.normal(size=(40, 3)), RNG.exponential(size=40) ** 2, task="regression")
+    found = params_of("auto", amounts, FAST.changed(loss="poisson"))
+    assert found["loss"].default == "poisson"
+    assert set(found) == {"preparation", "loss"}
+    assert set(params_of("auto", amounts, FAST)) == {"preparation"}
+    assert set(params_of("loss", amounts, FAST)) == {"loss"}
+    with pytest.raises(OptionError, match=r"got 'loss'$"):
+        params_of("loss", NUMBERS, FAST)  # some are negative
+
+
 @pytest.mark.parametrize("tune", [None, "none"])
 def test_none(tune):
     assert params_of(tune, NUMBERS, FAST) == {}

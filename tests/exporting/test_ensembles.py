@@ -23,11 +23,12 @@ from tests.training.test_own_layer import vocabulary
 WEIGHTS = (0.4, 0.3, 0.2, 0.1)
 
 
-def member(data, name, seed):
+def member(data, name, seed, rate_scale=None):
     kind = "mlp-class" if data.is_classification else "mlp-reg"
     prepared = data.prepared_as(name)
     arch = chain(kind, [Layer("tanh", 8 + seed), Layer("relu", 6)])
-    network = build(arch, input_shape=prepared.input_shape, n_outputs=data.n_outputs, seed=seed).eval()
+    shape = prepared.input_shape
+    network = build(arch, input_shape=shape, n_outputs=data.n_outputs, seed=seed, rate_scale=rate_scale).eval()
     return Model(network, prepared.preprocessing)
 
 
@@ -248,3 +249,29 @@ def test_nothing_is_built_of_a_file_that_announces_more_than_it_holds(tmp_path, 
     )
     with pytest.raises(StorageError, match="more weights than the file"):
         load_model(path, vocabulary=own)
+
+
+@pytest.mark.parametrize("n_members", [1, 3])
+@pytest.mark.parametrize("ending", READERS)
+def test_networks_that_say_multiples_of_the_mean(ending, n_members, tmp_path):
+    data, _ = numbers()
+    scales = [(0.4,), None, (0.9,)]
+    parts = [member(data, name, i, scales[i]) for i, name in enumerate(PREPARATIONS[:n_members])]
+    model = parts[0] if n_members == 1 else averaged(parts, (0.5, 0.3, 0.2), {})
+    path, *_ = export(model, tmp_path / f"net{ending}")
+    x = np.array(data.test.X)
+    with torch.no_grad():
+        said = model.network(torch.from_numpy(x)).numpy()
+    assert said.std() > 0
+    np.testing.assert_allclose(READERS[ending](path, x), said, atol=1e-5)
+
+
+def test_a_scale_that_lies_in_a_file_is_refused(tmp_path):
+    data, _ = numbers()
+    content = member(data, "standard", 0, (0.4,)).to_bytes()
+    state, header = load(content), json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    (tmp_path / "m.safetensors").write_bytes(
+        save({**state, "rate_scale": -state["rate_scale"]}, header["__metadata__"])
+    )
+    with pytest.raises(StorageError, match="rate_scale: expected 1 finite numbers > 0"):
+        load_model(tmp_path / "m.safetensors")

@@ -1,5 +1,7 @@
 """The written-out step against autograd, its slow twin."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -148,3 +150,24 @@ def test_gradients_of_smoothed_classes(smoothing):
         assert loss == pytest.approx(float(wanted.detach()), abs=1e-12)
         for p, q in zip(ours.parameters(), twin.parameters(), strict=True):
             torch.testing.assert_close(p.grad, q.grad, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_poisson_gradients_are_those_of_autograd(is_weighted):
+    settings = replace(FAST.vectors, loss="poisson")
+    weights = torch.linspace(0.2, 2.0, BATCH, dtype=torch.float64) if is_weighted else None
+    for arch in random_mlps("mlp-reg", 25):
+        ours, twin = (
+            build(arch, input_shape=(FEATURES,), n_outputs=N_OUTPUTS, seed=4, rate_scale=(0.2, 0.7, 1.5)).double()
+            for _ in range(2)
+        )
+        x, y = batch(arch.kind)
+        y = y.abs()
+        plan = DensePlan(ours, settings, BATCH)
+        with torch.no_grad():
+            loss = plan.step(x, y, weights)
+        wanted = training_loss(twin(x), y, settings, classifies=False, weights=weights, rate_scale=twin.rate_scale)
+        wanted.backward()
+        assert loss == pytest.approx(float(wanted.detach()), abs=1e-10)
+        for (name, p), q in zip(ours.named_parameters(), twin.parameters(), strict=True):
+            assert torch.allclose(p.grad, q.grad, rtol=1e-7, atol=1e-9), name

@@ -212,7 +212,7 @@ def search(
     _check_same_search(path, stored, data, chosen, judged_by, seed)
     begun_with = _context(stored if stored is not None else _stored(source))
     n_folds = 1 if folds == "auto" and chosen.name == "paper" else folds_of(folds, data, begun_with)
-    chosen = _for_few_rows(chosen) if n_folds > 1 else chosen
+    chosen = _for_these_data(chosen, data, n_folds, begun_with)
 
     where = space or space_for(
         data.kind,
@@ -484,11 +484,17 @@ def _recipe(given: Recipe | str) -> Recipe:
     return recipe_of(given)
 
 
-def _for_few_rows(recipe: Recipe) -> Recipe:
-    """FAST as few rows need it; any other recipe as it is."""
-    from nasbot.training.recipes import FAST, FEW_ROWS
+def _for_these_data(recipe: Recipe, data: Dataset, n_folds: int, begun_with: Mapping[str, Json] | None) -> Recipe:
+    """FAST as few rows and a heavy-tailed target need it, if the study began so; any other recipe as it is."""
+    from nasbot.training.recipes import FAST, FEW_ROWS, POISSON, Recipe
 
-    return recipe.changed(**FEW_ROWS) if recipe == FAST else recipe
+    if recipe != FAST:
+        return recipe
+    is_poisson = data.is_heavy_tailed
+    if begun_with is not None and isinstance(before := begun_with.get("recipe"), Mapping):
+        is_poisson = Recipe.from_dict(before).vectors.loss == POISSON
+    changes = {**(FEW_ROWS if n_folds > 1 else {}), **({"loss": POISSON} if is_poisson else {})}
+    return recipe.changed(**changes) if changes else recipe
 
 
 def _check_numbers(seconds: float | None, max_failures: int | None) -> None:

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from nasbot.training.recipes import Recipe
 
 PREPARATION = Choice("standard", "robust", "quantile", "ple")
-# What "auto" searches: what was measured to be worth it.
+# What "auto" searches: what was measured to be worth it; the loss only where the target is heavy-tailed.
 AUTO = ("preparation",)
+AUTO_OF_RATES = (*AUTO, "loss")
 
 
 def params_of(
@@ -26,7 +27,8 @@ def params_of(
         return {}
     known = _known(data, recipe)
     if tune == "auto":
-        return {name: known[name] for name in AUTO if name in known}
+        has_rates = recipe.settings(data.input_shape).loss == "poisson"
+        return {name: known[name] for name in (AUTO_OF_RATES if has_rates else AUTO) if name in known}
     names = [name.strip() for name in tune.split(",")] if isinstance(tune, str) else list(tune)
     if unknown := [name for name in names if name not in known]:
         raise OptionError(f"tune: expected auto, none, or some of {', '.join(known)}; got {str(unknown[0])[:40]!r}")
@@ -40,7 +42,8 @@ def _known(data: Dataset, recipe: Recipe) -> dict[str, Param]:
     from nasbot.training.params import tunable
 
     prepared = {"preparation": PREPARATION} if getattr(data.preprocessing.inputs, "number_inputs", ()) else {}
-    return prepared | tunable(recipe, data.input_shape, classifies=data.is_classification)
+    has_rates = data.rate_scale is not None
+    return prepared | tunable(recipe, data.input_shape, classifies=data.is_classification, has_rates=has_rates)
 
 
 def _checked(name: str, param: object, recipe: Recipe) -> Param:

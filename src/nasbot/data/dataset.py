@@ -121,6 +121,25 @@ class Dataset:
         lines = [f"{self.name}: {sizes} rows", _inputs_line(self.preprocessing), _target_line(self)]
         return [*lines, *weights_lines(self)]
 
+    @cached_property
+    def rate_scale(self) -> tuple[float, ...] | None:
+        """Mean over deviation of each target; None where one of the training rows is negative, or there are classes.
+
+        A standardised target y is c (r - 1), where c is this and r is the target as a multiple of its mean.
+        """
+        target = self.preprocessing.target
+        if not isinstance(target, NumberTarget):
+            return None
+        ratios = np.asarray(target.centres) / np.asarray(target.scales)
+        lowest = self.train.y.min(axis=0) + ratios
+        is_rate = bool((ratios > 0).all() and (lowest > -1e-5 * (1 + ratios)).all())
+        return tuple(map(float, ratios)) if is_rate else None
+
+    @property
+    def is_heavy_tailed(self) -> bool:
+        """Whether no target is negative and each spreads by more than its mean, as counts and amounts of money do."""
+        return self.rate_scale is not None and max(self.rate_scale) < 1
+
     def loss_weights(self, part: Part) -> np.ndarray | None:
         """How much each row counts in a mean loss, its class counted in: (n,), 1 on average over the training rows."""
         if part.weights is None and self.class_weights is None:

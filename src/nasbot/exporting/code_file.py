@@ -30,7 +30,7 @@ from nasbot.errors import ExportError
 from nasbot.exporting.lowering import INPUT, lowered
 from nasbot.training.activations import ACTIVATIONS
 from nasbot.training.ensemble import Ensemble, networks_of
-from nasbot.training.module import Network
+from nasbot.training.module import RATE_SCALE, Network
 from nasbot.training.operations import Step
 
 WIDTH = 120
@@ -45,6 +45,7 @@ OPERATIONS = {
     "cut": "{0}[:, :{size}]",
     "log_softmax": "torch.log_softmax({0}, dim=1)",
     "mean": "torch.stack([{all}]).mean(dim=0)",
+    "scale": "{0} * torch.tensor({factors})",
     "log_mean_exp": "(torch.logsumexp(torch.stack([{all}]), dim=0) - {log_count})",
 }
 
@@ -246,7 +247,7 @@ def renamed_weights(network: Network | Ensemble) -> dict[str, Tensor]:
     state = {}
     for name, tensor in network.state_dict().items():
         part, _, own = name.rpartition(".")
-        if tensor.is_floating_point():
+        if tensor.is_floating_point() and name != RATE_SCALE:  # which stands in the code
             state[f"{attributes[part]}.{own}"] = tensor.detach().to(torch.float32).contiguous()
     return state
 
@@ -345,7 +346,8 @@ def _expression(step: Step, taken: Sequence[str]) -> str:
     if step.module is not None:
         return f"self.{step.attribute}({taken[0]})"
     template = ACTIVATIONS[step.activation].code if step.op == "activation" else OPERATIONS[step.op]
-    return template.format(*taken, all=", ".join(taken), size=step.size, log_count=math.log(len(taken)))
+    filled = {"all": ", ".join(taken), "size": step.size, "factors": list(step.factors)}
+    return template.format(*taken, **filled, log_count=math.log(len(taken)))
 
 
 def _wrapped(line: str) -> list[str]:

@@ -12,6 +12,7 @@ Every step gives one value and names those it takes; ``x0`` is the network's inp
     log_softmax               of a decision layer
     module                    of a person's own, for which there is no rule
     mean, log_mean_exp        of several decision layers: numbers, and log-probabilities
+    scale                     by one of ``factors`` for each output
 """
 
 from __future__ import annotations
@@ -69,5 +70,11 @@ def _output(network: Network, decisions: Sequence[str]) -> Iterator[Step]:
             yield Step(log, "log_softmax", (decision,), last)
         if len(logs) > 1:
             yield Step("output", "log_mean_exp", logs, last)
-    elif len(decisions) > 1:
-        yield Step("output", "mean", tuple(decisions), last)
+        return
+    value = decisions[0]
+    if len(decisions) > 1:
+        value = "output"
+        yield Step(value, "mean", tuple(decisions), last)
+    if network.rate_scale is not None:
+        yield Step("above_mean", "activation", (value,), last, activation="elu")
+        yield Step("scaled", "scale", ("above_mean",), last, factors=tuple(network.rate_scale.tolist()))

@@ -26,7 +26,7 @@ from nasbot.data.preparations import Preparation
 from nasbot.data.preprocessing import Class, NumberTarget, Preprocessing
 from nasbot.errors import CodecError, FileError, NasbotError, OptionError, StorageError
 from nasbot.training.ensemble import Ensemble, networks_of
-from nasbot.training.module import Network, build
+from nasbot.training.module import RATE_SCALE, Network, build
 from nasbot.training.predicting import outputs_of
 
 ONE, SEVERAL = 1, 2  # formats
@@ -191,7 +191,7 @@ def _model(record: object, state: Mapping[str, Tensor], vocabulary: Vocabulary |
     n_weights = sum(tensor.numel() for tensor in state.values())
     network: Network | Ensemble
     if record["format"] == ONE:
-        network = _built([record], n_outputs, n_weights, vocabulary)[0]
+        network = _built([record], n_outputs, [state.get(RATE_SCALE)], n_weights, vocabulary)[0]
     else:
         members = _json.items(record["members"], "members")
         if not 1 <= len(members) <= MAX_MEMBERS:
@@ -200,7 +200,9 @@ def _model(record: object, state: Mapping[str, Tensor], vocabulary: Vocabulary |
         read = [_json.fields(member, f"member {i}", names) for i, member in enumerate(members)]
         weights = [_json.number(member["weight"], "weight") for member in read]
         steps = [None if m["preparation"] is None else Preparation.from_dict(m["preparation"]) for m in read]
-        network = _ensemble(_built(read, n_outputs, n_weights, vocabulary), weights, steps, preprocessing)
+        scales = [state.get(f"members.{i}.{RATE_SCALE}") for i in range(len(read))]
+        networks = _built(read, n_outputs, scales, n_weights, vocabulary)
+        network = _ensemble(networks, weights, steps, preprocessing)
     if preprocessing is not None and preprocessing.input_shape != network.input_shape:
         raise StorageError(f"preprocessing: expected {network.input_shape}, got {preprocessing.input_shape}")
     if preprocessing is not None and preprocessing.target.n_outputs != n_outputs:
@@ -212,7 +214,11 @@ def _model(record: object, state: Mapping[str, Tensor], vocabulary: Vocabulary |
 
 
 def _built(
-    records: Sequence[Mapping[str, Any]], n_outputs: Any, n_weights: int, vocabulary: Vocabulary | None
+    records: Sequence[Mapping[str, Any]],
+    n_outputs: Any,
+    rate_scales: Sequence[Tensor | None],
+    n_weights: int,
+    vocabulary: Vocabulary | None,
 ) -> list[Network]:
     archs = [Architecture.from_dict(record["architecture"], vocabulary=vocabulary) for record in records]
     # Before anything is allocated: a short file may describe networks larger than memory.
@@ -220,8 +226,8 @@ def _built(
     if sum(_n_counted(arch, record["input_shape"], n_outputs) for arch, record in parts) > n_weights:
         raise StorageError("the network has more weights than the file")
     return [
-        build(arch, input_shape=record["input_shape"], n_outputs=n_outputs, seed=0)
-        for arch, record in zip(archs, records, strict=True)
+        build(arch, input_shape=record["input_shape"], n_outputs=n_outputs, seed=0, rate_scale=scale)
+        for arch, record, scale in zip(archs, records, rate_scales, strict=True)
     ]
 
 

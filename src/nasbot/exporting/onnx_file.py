@@ -229,6 +229,9 @@ class _Writer:
     def _mean(self, step: Step) -> Nodes:
         yield self._node("Mean", step)
 
+    def _scale(self, step: Step) -> Nodes:
+        yield self._node("Mul", step, self._constant(f"{step.value}.factors", np.array(step.factors, np.float32)))
+
     def _log_mean_exp(self, step: Step) -> Nodes:
         axis = self._constant(f"{step.value}.axis", np.array([0], np.int64))
         for taken in step.inputs:

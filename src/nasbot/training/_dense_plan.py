@@ -19,7 +19,7 @@ from nasbot.training.activations import ACTIVATIONS, Steps
 from nasbot.training.module import Network
 from nasbot.training.operations import DecisionLayer, Dense, DenseLayer
 from nasbot.training.optimisers import Group, groups_of
-from nasbot.training.recipes import Settings
+from nasbot.training.recipes import POISSON, Settings
 
 # -- one layer ---------------------------------------------------------------------------------------------------------
 
@@ -54,6 +54,8 @@ class _Work:
 
 class DensePlan:
     """Steps of one network on batches of one size. Its parameters become views of what the optimiser moves."""
+
+    LOSSES = ("squared", POISSON)
 
     @staticmethod
     def serves(network: Network) -> bool:
@@ -159,6 +161,8 @@ class DensePlan:
         """Mean squared error of the mean of the decision layers, all of which get the same gradient."""
         k, n, n_outputs = self.decisions.shape
         out = self.decisions[0] if k == 1 else self.decisions.mean(dim=0)
+        if self.network.rate_scale is not None:
+            return self._rate_loss(out, y, weights)
         difference = torch.sub(out, y)
         weighted = difference if weights is None else difference * weights[:, None]
         loss = float(torch.dot(difference.reshape(-1), weighted.reshape(-1))) / (n * n_outputs)
@@ -166,6 +170,19 @@ class DensePlan:
         torch.mul(weighted, scale, out=self.decisions_gradient[0])
         if k > 1:
             self.decisions_gradient[1:] = self.decisions_gradient[0]
+        return loss
+
+    def _rate_loss(self, z: Tensor, y: Tensor, weights: Tensor | None) -> float:
+        """Poisson loss of rates 1 + elu(z): below 1 the gradient is rate minus truth, above it that over the rate."""
+        assert self.network.rate_scale is not None
+        k, n, n_outputs = self.decisions.shape
+        truth = 1 + y / self.network.rate_scale
+        rate = torch.nn.functional.elu(z) + 1
+        logs = torch.where(z > 0, rate.log(), z)
+        counts: Tensor | float = 1.0 if weights is None else weights[:, None]
+        loss = float(torch.sum((rate - truth * logs) * counts)) / (n * n_outputs)
+        scale = 1.0 / (k * n_outputs * (1 if self.sums else n))
+        self.decisions_gradient[:] = (rate - truth) / rate.clamp(min=1) * counts * scale
         return loss
 
     def _class_loss(self, y: Tensor, weights: Tensor | None) -> float:

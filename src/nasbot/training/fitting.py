@@ -16,10 +16,10 @@ from nasbot.data.dataset import Dataset, Part
 from nasbot.data.splitting import split_rows
 from nasbot.errors import OptionError
 from nasbot.training.loop import train
-from nasbot.training.module import Network, build
+from nasbot.training.module import RATE_SCALE, Network, build
 from nasbot.training.objective import trained_as
 from nasbot.training.recipes import Recipe, recipe_of
-from nasbot.training.weights import load_weights
+from nasbot.training.weights import read_weights, set_weights
 
 FOR_STOPPING = 0.2
 ROWS_AT_A_TIME = 4096
@@ -46,8 +46,11 @@ def fit(
 
 def with_weights(arch: Architecture, data: Dataset, path: Path) -> Network:
     """The network with the weights of a file; ``data`` prepared as they were for it."""
-    network = build(arch, input_shape=data.input_shape, n_outputs=data.n_outputs, seed=0)
-    load_weights(network, path)
+    state = read_weights(path)
+    network = build(
+        arch, input_shape=data.input_shape, n_outputs=data.n_outputs, seed=0, rate_scale=state.get(RATE_SCALE)
+    )
+    set_weights(network, state, path)
     return network.eval()
 
 

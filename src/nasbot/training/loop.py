@@ -32,7 +32,7 @@ from nasbot.training.estimates import check_affordable, estimate
 from nasbot.training.module import Network, build
 from nasbot.training.optimisers import groups_of, optimiser_of
 from nasbot.training.products import is_worth_it, quick_products
-from nasbot.training.recipes import FAST, Recipe, Settings, recipe_of
+from nasbot.training.recipes import FAST, POISSON, Recipe, Settings, recipe_of
 from nasbot.trial import Point
 
 TOO_HIGH = 1e9  # a loss from which nothing comes back in single precision
@@ -44,6 +44,7 @@ MAX_CHUNK = 4096
 # well within their time must come out equal to the last bit, whatever the machine was doing.
 UNHURRIED = 0.1
 NONE = Attributes()
+TINY_RATE = 1e-12  # the logarithm of nothing is no number
 DROP = 0.1  # what a step of the "steps" schedule multiplies the learning rate by
 
 Report = Callable[[int, float], object]
@@ -116,7 +117,7 @@ def train(
     check_affordable(expected, settings)
     begun = time.monotonic()
     if isinstance(network, Architecture):
-        network = build(arch, input_shape=data.input_shape, n_outputs=data.n_outputs, seed=seed)
+        network = network_of(arch, data, settings, seed=seed)
     elif (network.input_shape, network.n_outputs) != (data.input_shape, data.n_outputs):
         raise OptionError(
             f"network: made for inputs {network.input_shape} and {network.n_outputs} outputs, "
@@ -146,6 +147,16 @@ def train(
         course.stopped,
         metrics,
     )
+
+
+def network_of(arch: Architecture, data: Dataset, settings: Settings, *, seed: int = 0) -> Network:
+    """The network for these data, its outputs as the loss wants them."""
+    scale = None
+    if settings.loss == POISSON and not data.is_classification:
+        scale = data.rate_scale
+        if scale is None:
+            raise OptionError('loss: expected a target that is nowhere negative for "poisson"; some of its values are')
+    return build(arch, input_shape=data.input_shape, n_outputs=data.n_outputs, seed=seed, rate_scale=scale)
 
 
 def _check(data: Dataset, seconds: float | None, device: str) -> None:
@@ -400,7 +411,7 @@ class TakeStep(Protocol):
 
 def stepper(network: Network, settings: Settings, batch_size: int, *, rng: np.random.Generator) -> TakeStep:
     """take_step(x, y, learning rate[, weights]): one step on one batch; returns the batch's mean loss before it."""
-    is_plain = (settings.loss == "squared" or network.classifies) and not settings.mixup
+    is_plain = (settings.loss in DensePlan.LOSSES or network.classifies) and not settings.mixup
     if is_plain and DensePlan.serves(network):
         return planned_stepper(network, settings, batch_size)
     return autograd_stepper(network, settings, rng=rng, is_mixed=_mixes(network))
@@ -439,7 +450,9 @@ def autograd_stepper(
     def loss_on(x: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
         def loss_to(out: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
             exact = out.float() if is_mixed else out
-            return training_loss(exact, y, settings, classifies=network.classifies, weights=weights)
+            return training_loss(
+                exact, y, settings, classifies=network.classifies, weights=weights, rate_scale=network.rate_scale
+            )
 
         if changes_images:
             x = augmented(x, settings.augmentation, rng=rng)
@@ -479,7 +492,13 @@ def _by_group(gradients: tuple[Tensor, ...], parameters: list[Tensor], sizes: li
 
 
 def training_loss(
-    out: Tensor, y: Tensor, settings: Settings, *, classifies: bool, weights: Tensor | None = None
+    out: Tensor,
+    y: Tensor,
+    settings: Settings,
+    *,
+    classifies: bool,
+    weights: Tensor | None = None,
+    rate_scale: Tensor | None = None,
 ) -> Tensor:
     """The mean loss that steps go down: ``loss_of``, unless the settings say otherwise; each row times its weight."""
     if classifies:
@@ -488,6 +507,9 @@ def training_loss(
         if not smooth:
             return plain
         return (1 - smooth) * plain - smooth * _weighted(out, weights)
+    if rate_scale is not None:
+        rate = (1 + out / rate_scale).clamp(min=TINY_RATE)
+        return _weighted(rate - (1 + y / rate_scale) * rate.log(), weights)
     losses: Mapping[str, Callable[..., Tensor]] = {
         "squared": functional.mse_loss,
         "absolute": functional.l1_loss,

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -28,9 +28,11 @@ from nasbot._rng import Role as Purpose
 from nasbot._rng import stream
 from nasbot.architecture import Architecture, Label, Role, Signal
 from nasbot.architecture.resources import check_whole, checked_input_shape
-from nasbot.errors import VocabularyError
+from nasbot.errors import OptionError, VocabularyError
 from nasbot.training.operations import Emission, Part, part_of
 
+Numbers: TypeAlias = Sequence[float] | Tensor
+RATE_SCALE = "rate_scale"  # its name in the state
 SOFTMAX = "softmax"  # the activation of decision labels that classify; "" is that of those that regress
 
 
@@ -39,12 +41,22 @@ class Network(nn.Module):
 
     Gives (n, n_outputs): for regression the mean of the decision layers; for classification the logarithm of the mean
     of their probabilities, so ``-network(x)[i, y[i]]`` is the negative log-likelihood of sample i.
+
+    With a ``rate_scale``, a number c for each output of a regression, that mean z says a multiple of the target's mean,
+    1 + elu(z), which is never negative: below the mean z is its logarithm, above it grows in proportion. What is given
+    is c elu(z), the same of the standardised target (``Dataset.rate_scale``). It is part of the state.
     """
 
-    def __init__(self, arch: Architecture, input_shape: tuple[int, ...], n_outputs: int) -> None:
+    rate_scale: Tensor | None
+
+    def __init__(
+        self, arch: Architecture, input_shape: tuple[int, ...], n_outputs: int, rate_scale: Numbers | None = None
+    ) -> None:
         super().__init__()
         self.arch, self.input_shape, self.n_outputs = arch, input_shape, n_outputs
         self.classifies = _classifies(arch)
+        scale = None if rate_scale is None else _checked_scale(rate_scale, n_outputs, self.classifies)
+        self.register_buffer(RATE_SCALE, scale)
         self.layers, self.dropouts = nn.ModuleDict(), nn.ModuleDict()
         self.steps: list[Step] = []
         channels = [input_shape[0]]
@@ -69,7 +81,8 @@ class Network(nn.Module):
             for p in done_with:  # where no gradient is wanted, nothing else keeps it
                 values[p] = None
         decisions = [values[u] for u in self.arch.parents[-1]]
-        return averaged(decisions, classifies=self.classifies)  # type: ignore[arg-type]  # none of these is done with
+        out = averaged(decisions, classifies=self.classifies)  # type: ignore[arg-type]  # none of these is done with
+        return out if self.rate_scale is None else functional.elu(out) * self.rate_scale
 
     @property
     def takes_images(self) -> bool:
@@ -88,14 +101,21 @@ class Step(NamedTuple):
     drop: nn.Module | None = None  # dropout of what the part emits
 
 
-def build(arch: Architecture, *, input_shape: Sequence[int], n_outputs: int, seed: int) -> Network:
+def build(
+    arch: Architecture,
+    *,
+    input_shape: Sequence[int],
+    n_outputs: int,
+    seed: int,
+    rate_scale: Numbers | None = None,
+) -> Network:
     """The network of ``arch``, its weights as ``seed`` gives them: the same in any process, on any day.
 
     Touches no global random state. Raises VocabularyError where a label does not say what is to be built.
     """
     shape = checked_input_shape(arch.vocabulary, list(input_shape))
     check_whole("n_outputs", n_outputs)
-    network = Network(arch, shape, n_outputs)
+    network = Network(arch, shape, n_outputs, rate_scale)
     initialise(network, seed=seed)
     return network
 
@@ -108,6 +128,14 @@ def averaged(decisions: Sequence[Tensor], *, classifies: bool) -> Tensor:
     if len(logs) == 1:
         return logs[0]
     return torch.logsumexp(torch.stack(logs), dim=0) - math.log(len(logs))
+
+
+def _checked_scale(given: Numbers, n_outputs: int, classifies: bool) -> Tensor:
+    scale = torch.as_tensor(given, dtype=torch.float32)
+    if classifies or scale.shape != (n_outputs,) or not bool(((scale > 0) & scale.isfinite()).all()):
+        wanted = "none, for classes" if classifies else f"{n_outputs} finite numbers > 0"
+        raise OptionError(f"{RATE_SCALE}: expected {wanted}, got {str(scale.tolist())[:60]}")
+    return scale.clone()
 
 
 def _dropout(label: Label) -> nn.Module:

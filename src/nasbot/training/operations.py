@@ -72,6 +72,7 @@ class Step:
     module: nn.Module | None = None
     size: int = 0  # window, channels to add, channels to keep
     activation: str = ""
+    factors: tuple[float, ...] = ()
 
 
 Steps = Iterator[Step]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from nasbot.domain import Choice, Float, Param
-from nasbot.training.recipes import AUGMENTATIONS, OPTIMISERS, Recipe, Settings
+from nasbot.training.recipes import AUGMENTATIONS, OPTIMISERS, POISSON, Recipe, Settings
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Tunable:
     images: Param | None
     source: str
     needs_classes: bool = False
+    needs_rates: bool = False  # a target that is nowhere negative
 
 
 # How far from the recipe's own. Its learning rate is per layer (``reference_width``, ``reference_depth``), so that one
@@ -46,6 +47,12 @@ TUNABLE: Mapping[str, Tunable] = {
         "halves and doubles of the recipe's 256 (as RealMLP, Holzmüller et al. 2024) and 64",
     ),
     "schedule": Tunable(Choice("cosine", "constant"), None, "FCNet's two (Klein & Hutter 2019)"),
+    "loss": Tunable(
+        Choice("squared", POISSON),
+        None,
+        "of targets that are nowhere negative: Poisson's variance grows with the mean",
+        needs_rates=True,
+    ),
     "label_smoothing": Tunable(
         Float(0.0, 0.2, default=0.0),
         Float(0.0, 0.2, default=0.0),
@@ -69,13 +76,16 @@ TUNABLE: Mapping[str, Tunable] = {
 }
 
 
-def tunable(recipe: Recipe, input_shape: tuple[int, ...], *, classifies: bool) -> dict[str, Param]:
+def tunable(
+    recipe: Recipe, input_shape: tuple[int, ...], *, classifies: bool, has_rates: bool = False
+) -> dict[str, Param]:
     """The params that networks of this input can be searched with, defaults being the recipe's settings."""
     settings, takes_images = recipe.settings(input_shape), len(input_shape) == 3
     found = {}
     for name, row in TUNABLE.items():
         param = row.images if takes_images else row.vectors
-        if param is not None and (classifies or not row.needs_classes):
+        is_there = (classifies or not row.needs_classes) and (has_rates or not row.needs_rates)
+        if param is not None and is_there:
             found[name] = _around(name, param, settings)
     return found
 

@@ -18,7 +18,8 @@ from nasbot.errors import CodecError, OptionError
 
 OPTIMISERS = ("adamw", "sgd")
 SCHEDULES = ("cosine", "constant", "steps")
-LOSSES = ("squared", "absolute", "huber")
+POISSON = "poisson"
+LOSSES = ("squared", "absolute", "huber", POISSON)
 SCORES = ("loss", "error")
 PARAMS = (  # settings that a candidate may have of its own (training/params.py has their ranges)
     "learning_rate",
@@ -26,6 +27,7 @@ PARAMS = (  # settings that a candidate may have of its own (training/params.py 
     "dropout",
     "batch_size",
     "schedule",
+    "loss",
     "label_smoothing",
     "mixup",
     "augmentation",
@@ -56,7 +58,9 @@ class Settings:
     schedule: str = "cosine"  # from the learning rate to 0; "constant"; "steps": a tenth of it after each of ``drops``
     drops: tuple[float, ...] = ()  # as shares of all steps
     warm_up: float = 0.08  # the share of steps in which the learning rate rises from 0
-    loss: str = "squared"  # of numbers in training: "squared", "absolute" or "huber"; validation is always squared
+    # Of numbers in training: "squared", "absolute", "huber", or "poisson", with which networks say the logarithm of a
+    # target that is nowhere negative. Validation is always squared.
+    loss: str = "squared"
     sum_loss: bool = False  # over the samples of a batch, instead of the mean
     dropout: float = 0.0  # the share of each hidden layer's outputs that a training step leaves out
     label_smoothing: float = 0.0  # the share of the truth that training spreads over all classes

@@ -69,11 +69,15 @@ def _write(place: Path, content: bytes, what: str) -> None:
 
 def load_weights(network: Network, path: str | Path) -> None:
     """Give the network the weights of a file; StorageError where they are another network's."""
-    state = read_weights(path)
+    set_weights(network, read_weights(path), path)
+
+
+def set_weights(network: Network, state: Mapping[str, Tensor], path: str | Path) -> None:
+    """The same of weights that were read from there."""
     wanted = network.state_dict()
     if {name: tuple(t.shape) for name, t in state.items()} != {name: tuple(t.shape) for name, t in wanted.items()}:
         raise StorageError(f"{path}: these are not the weights of this network")
-    network.load_state_dict(state)
+    network.load_state_dict(dict(state))
 
 
 def read_weights(path: str | Path) -> dict[str, Tensor]:
