@@ -29,6 +29,7 @@ PRIOR_SPREAD = 0.3  # of good values around the default, on the unit scale
 STEP = 0.2  # of the unit scale: the spread of one change of a number
 When: TypeAlias = tuple[str, float | int | str]  # active only where the param of this name has this value
 SHORTENED = ("steps", "rows")  # what a fidelity may be a share of
+PROMOTION, BOCA = RULES = ("promotion", "boca")  # how the share of a candidate is chosen
 RESERVED = frozenset({"arch", "trial", "params", "fidelity", "seed", "steps"})
 
 
@@ -196,13 +197,18 @@ class Fidelity:
     """Trainings of a share of the full length: rungs ``least``, ``least * factor``, … up to 1.
 
     ``of`` says what is shortened: the "steps" of a training, or the "rows" that it learns from, for as many epochs.
+    ``rule`` says who is trained for how long: "promotion" from rung to rung, or the two steps of "boca", which may ask
+    for any share from ``least`` to 1.
     """
 
     least: float = 1 / 9
     factor: float = 3.0
     of: str = field(default="steps", kw_only=True)
+    rule: str = field(default=PROMOTION, kw_only=True)
 
     def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise OptionError(f"fidelity: expected rule='promotion' or 'boca', got {self.rule!r}")
         if not 0 < self.least < 1:
             raise OptionError(f"fidelity: expected the least share of a training between 0 and 1, got {self.least}")
         if not self.factor > 1:
@@ -218,14 +224,15 @@ class Fidelity:
 
 
 def fidelity_of(given: Fidelity | str | None) -> Fidelity | None:
-    """The fidelity itself, or the one that the text is short for: "steps" or "rows"; None and "none" are none."""
+    """The fidelity itself, or the one that the text is short for: "steps", "rows", "boca"; None for "none"."""
     if given is None or isinstance(given, Fidelity):
         return given
     if given == "none":
         return None
-    if given not in SHORTENED:
-        raise OptionError(f"fidelity: expected none, {', '.join(SHORTENED)}, or Fidelity(...), got {str(given)[:40]!r}")
-    return Fidelity(of=given)
+    if given not in (*SHORTENED, BOCA):
+        names = ", ".join(("none", *SHORTENED, BOCA))
+        raise OptionError(f"fidelity: expected {names}, or Fidelity(...), got {str(given)[:40]!r}")
+    return Fidelity(rule=BOCA) if given == BOCA else Fidelity(of=given)
 
 
 @dataclass(frozen=True)

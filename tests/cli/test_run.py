@@ -48,7 +48,7 @@ def test_trainings_on_shares_of_the_rows(folder, run: Run):
     assert "fidelity.of: stored rows, given steps" in other.err
     wrong = run("run", "houses.csv", "--budget", "2 trials", "--fidelity", "epochs", *options)
     assert wrong.code == 2
-    assert "fidelity: expected none, steps, rows, or Fidelity(...), got 'epochs'" in wrong.err
+    assert "fidelity: expected none, steps, rows, boca, or Fidelity(...), got 'epochs'" in wrong.err
 
 
 def test_a_table_from_file_to_best_network_and_on(folder, run: Run):

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
+from scipy.stats import multivariate_normal
 
 from nasbot.gp import BeliefOptions, Inference, InvalidValuesError, Rows, fit_belief
 from nasbot.gp.fidelity import levelled, remainder, remainder_slope
 from nasbot.gp.hyperparameters import KernelForm, Prior
+from nasbot.gp.kernel import otmann_kernel
 from nasbot.gp.likelihood import LogPosterior
 from nasbot.gp.rows import RowScaling
 from tests.gp.problems import distances, normalised_distances, objective, points
@@ -91,3 +93,66 @@ def test_bad_fidelities_are_refused(fidelities):
     x = points(3)
     with pytest.raises(InvalidValuesError, match="fidelities must be 3 numbers in"):
         _fit(x, objective(x), fidelities)
+
+
+def test_predictions_and_density_are_those_of_the_formulas():
+    """Rung by rung and entry by entry, with dense algebra: kernel, offsets and the noise of each rung."""
+    x, others = points(10), points(3, seed=3)
+    fidelities = np.resize([1.0, 1 / 3, 1 / 9], 10)
+    belief = _fit(x, objective(x) - 0.5 * (fidelities < 1), fidelities)
+    (theta,) = belief.hyperparameters
+    raw = belief.scaling.in_distance_units(theta)
+    kappa, c, g, omega = theta.fidelity
+
+    def plain(left, right):
+        powers = {"distance_power": MAP.distance_power, "normalised_power": MAP.normalised_power}
+        return otmann_kernel(*(f(left, right) for f in (distances, normalised_distances)), raw, **powers)
+
+    def phi(s):
+        return ((1 / s) ** g - 1) / (9**g - 1)
+
+    gram = plain(x, x)
+    noise = np.empty(10)
+    for i, s in enumerate(fidelities):
+        for j, z in enumerate(fidelities):
+            gram[i, j] += phi(s) * phi(z) * (kappa * gram[i, j] + c)
+        noise[i] = theta.noise_variance * (1 + omega * phi(s))
+    assert noise[2] > noise[1] > noise[0] == theta.noise_variance
+    np.testing.assert_allclose(np.diag(gram)[0], belief.posterior.prior_variance[0])
+    noisy = gram + np.diag(noise)
+    for s in (1.0, 0.5, 1 / 9):
+        cross, at = plain(x, others), np.diag(plain(others, others)).copy()
+        weight = phi(fidelities) * phi(s)
+        cross += weight[:, None] * (kappa * cross + c)
+        at += phi(s) ** 2 * (kappa * at + c)
+        found = belief.predict(_cross(x, others), np.full(3, s))
+        np.testing.assert_allclose(found.mean[0], cross.T @ np.linalg.solve(noisy, belief.values), rtol=1e-6)
+        np.testing.assert_allclose(
+            found.variance[0], at - np.sum(cross * np.linalg.solve(noisy, cross), axis=0), rtol=1e-6
+        )
+    ratio = plain(x[:1], x[:1])[0, 0] / np.diag(gram)[:3]
+    np.testing.assert_allclose(belief.information_gap(fidelities[:3])[0], np.sqrt(1 - ratio), atol=1e-9)
+    form = belief.scaling.form
+    target = LogPosterior.of(belief.scaling.powered(_cross(x, x)), belief.values, form, Prior(), fidelities)
+    vector = belief.posterior.vectors[0]
+    log_prior = -0.5 * np.sum(((vector - target.prior_mean) / target.prior_spread) ** 2)
+    likelihood = multivariate_normal.logpdf(belief.values, np.zeros(10), noisy)
+    assert target(vector) == pytest.approx(log_prior + likelihood)
+
+
+@pytest.mark.parametrize("loud", [1 / 9, 1.0])
+def test_the_noise_of_low_rungs_is_learned(loud):
+    """Four evaluations of each of 12 candidates, half of them short: where those are noisy the belief says so."""
+    x = np.repeat(points(12), 4, axis=0)
+    fidelities = np.resize([1.0, 1 / 9], len(x))
+    sd = np.where(fidelities == 1 / 9, 0.5 if loud < 1 else 0.02, 0.02)
+    values = objective(x) + sd * np.random.default_rng(5).standard_normal(len(x))
+    belief = _fit(x, values, fidelities, BeliefOptions(inference=Inference.MAP, warp="none"))
+    (theta,) = belief.hyperparameters
+    at_full, at_low = theta.noise_variance, theta.noise_variance * (1 + theta.fidelity[3])
+    unit = np.var(values)
+    if loud < 1:
+        assert at_low * unit == pytest.approx(0.25, rel=0.6)
+        assert at_low > 5 * at_full
+    else:
+        assert at_low * unit < 0.02

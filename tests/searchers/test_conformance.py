@@ -26,6 +26,11 @@ class TestNASBOTAsItComes(SearcherConformance):
         return NASBOT(space=SearchSpace("mlp-reg"))
 
 
+class TestNASBOTByBoca(SearcherConformance):
+    def make_searcher(self):
+        return made(NASBOT, fidelity="boca")
+
+
 class TestRandomSearch(SearcherConformance):
     @pytest.fixture(autouse=True, params=["mlp", "cnn", "cells"])
     def choose(self, request):

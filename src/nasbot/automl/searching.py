@@ -144,8 +144,8 @@ def search(
         space: limits on the networks; by default the paper's, and none that cost many times the baseline.
         searcher: what chooses the candidates; an object, or nasbot, random, evolution, treebo.
         tune: params searched with the networks: "auto", names, ``{"learning_rate": Float(...)}``, or None.
-        fidelity: rungs of shorter trainings that decide who gets a full one: "steps", "rows" (fewer of them to learn
-            from), or ``Fidelity(least=1/9, factor=3)``; None: full ones only.
+        fidelity: shorter trainings that decide who gets a full one: "steps", "rows" (fewer of them to learn from),
+            "boca", or ``Fidelity(least=1/9, factor=3)``; None: full ones only.
         recipe: how networks are trained; an object, "fast" or "paper".
         pool: the candidates to begin with: "default" (strong plain networks), "paper", or your own.
         start_from: networks to begin with, before the pool.

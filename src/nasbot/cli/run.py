@@ -88,7 +88,9 @@ def run(
     ] = "auto",
     fidelity: Annotated[
         str,
-        typer.Option(metavar="OF", help="Short trainings decide who gets a full one: steps or rows (fewer); or none."),
+        typer.Option(
+            metavar="OF", help="Short trainings decide who gets a full one: steps, rows (fewer) or boca; or none."
+        ),
     ] = "none",
     pool: Annotated[str, typer.Option(help="Networks to begin with: default (plain ones) or paper.")] = "default",
     folds: Annotated[

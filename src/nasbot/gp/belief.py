@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nasbot.errors import OptionError
 from nasbot.gp.calibration import Calibration, leave_one_out
-from nasbot.gp.fidelity import checked_fidelities, levelled
+from nasbot.gp.fidelity import checked_fidelities, information_gap, levelled
 from nasbot.gp.fit import Chain, Estimate, default_starts, feasible, posterior_mode, posterior_samples
 from nasbot.gp.hyperparameters import FloatArray, Hyperparameters, Prior
 from nasbot.gp.kernel import ensemble_kernel
@@ -126,6 +126,10 @@ class Belief:
         """Mean and variance (samples, m) of the objective without noise at m points; at fidelity 1 unless given."""
         at = None if fidelities is None else checked_fidelities(fidelities, cross.m)
         return self.posterior.predict(self._from_known(cross), at)
+
+    def information_gap(self, fidelities: FloatArray) -> FloatArray:
+        """ξ (samples, m): what a value at these fidelities leaves open of one at 1, √(1 - correlation²)."""
+        return information_gap(self.posterior.vectors, self.scaling.form, fidelities)
 
     def covariance(self, cross: Rows, among: Rows) -> FloatArray:
         """Posterior covariance (samples, m, m) among m points, from cross rows and those among themselves."""

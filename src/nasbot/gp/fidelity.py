@@ -5,7 +5,8 @@ f(x, s) = f(x, 1) + φ(s) r(x),  φ(s) = ((1/s)^g - 1) / (9^g - 1):  0 at s = 1,
     k((x, s), (x', s')) = k(x, x') + φ(s) φ(s') [κ k(x, x') + c]
 
 The residual r has the kernel κ k + c; c is also the prior variance of its mean, so that needs no parameter of its own.
-What is asked at s = 1 has φ = 0 and sees the plain kernel.
+What is asked at s = 1 has φ = 0 and sees the plain kernel. Short trainings are also noisier: the noise variance at s is
+η² (1 + ω φ(s)).
 """
 
 from __future__ import annotations
@@ -46,9 +47,23 @@ def with_fidelities(
     kernel: FloatArray, vectors: FloatArray, form: KernelForm, left: FloatArray, right: FloatArray
 ) -> FloatArray:
     """The formula at the head of this file, from the plain kernel (s, n, m), for fidelities (n,) and (m,)."""
-    kappa, offset, g = np.moveaxis(np.exp(form.fidelity(vectors)), -1, 0)
+    kappa, offset, g, _ = np.moveaxis(np.exp(form.fidelity(vectors)), -1, 0)
     weight = remainder(left, g)[:, :, None] * remainder(right, g)[:, None, :]
     return np.asarray(kernel * (1.0 + kappa[:, None, None] * weight) + offset[:, None, None] * weight)
+
+
+def added_noise(vectors: FloatArray, form: KernelForm, fidelities: FloatArray) -> FloatArray:
+    """η² ω φ (s, n): by how much the noise variance at these fidelities (n,) exceeds that at 1."""
+    *_, g, omega = np.moveaxis(np.exp(form.fidelity(vectors)), -1, 0)
+    return np.asarray((np.exp(vectors[..., -1]) * omega)[:, None] * remainder(fidelities, g))
+
+
+def information_gap(vectors: FloatArray, form: KernelForm, fidelities: FloatArray) -> FloatArray:
+    """√(1 - ρ²) (s, m), ρ being the prior correlation of the objective at these fidelities (m,) and at 1."""
+    kappa, offset, g, _ = np.moveaxis(np.exp(form.fidelity(vectors)), -1, 0)
+    variance = np.exp(form.scales(vectors)).sum(axis=-1)
+    added = (kappa + offset / variance)[:, None] * remainder(fidelities, g) ** 2  # per unit of variance at 1
+    return np.asarray(np.sqrt(added / (1.0 + added)))
 
 
 def levelled(values: FloatArray, fidelities: FloatArray, is_same: NDArray[np.bool_]) -> FloatArray:

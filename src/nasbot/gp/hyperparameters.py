@@ -3,7 +3,7 @@
 α, ᾱ, a_f      scale, normalised_scale, feature_scale     one per term of eq. (7)
 βᵢ, β̄ᵢ, c_k    decay, normalised_decay, feature_decay     one per row of a term
 l_j            param_decay                                one per row that all terms share
-κ, c, g        fidelity                                   where there are fidelities (``fidelity.py``)
+κ, c, g, ω     fidelity                                   where there are fidelities (``fidelity.py``)
 η²             noise_variance                             Section 2.1
 
 Everything is positive, so inference happens on logarithms. Inside a belief, distances are divided by their typical
@@ -28,7 +28,7 @@ FloatArray = NDArray[np.float64]
 FEATURE_POWER = 2.0
 PARAM_POWER = 1.5  # q
 PARAM_SPREAD = 1.0  # standard deviation of log l_j
-N_FIDELITY = 3  # κ, c, g
+N_FIDELITY = 4  # κ, c, g, ω
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +110,7 @@ class KernelForm:
         return vectors[..., self.n_terms : self.n_terms + self.n_rows]
 
     def fidelity(self, vectors: FloatArray) -> FloatArray:
-        """The entries (..., 3) that stand for κ, c and g; none where there are no fidelities."""
+        """The entries (..., 4) that stand for κ, c, g and ω; none where there are no fidelities."""
         return vectors[..., self.n_terms + self.n_rows : -1]
 
 
@@ -126,7 +126,7 @@ class Hyperparameters:
     feature_scale: float = 0.0  # a_f
     feature_decay: tuple[float, ...] = ()  # c_k
     param_decay: tuple[float, ...] = ()  # l_j
-    fidelity: tuple[float, ...] = ()  # κ, c, g
+    fidelity: tuple[float, ...] = ()  # κ, c, g, ω
 
     @classmethod
     def from_log(cls, vector: FloatArray, form: KernelForm) -> Hyperparameters:
@@ -163,7 +163,7 @@ class Prior:
     The medians say: the terms share the variance of the values equally; networks at the typical distance have
     correlation 1/e; the noise is a small part of the variance. They are proper, because with the paper's uniform prior
     the fit runs to zero noise. Params are on the unit scale: k of them that differ by all of it give exp(-½√k). A low
-    fidelity is expected to add half of the variance again, and an offset of a tenth of it; g is 1/2.
+    fidelity is expected to add half of the variance again, an offset of a tenth of it, and the noise again; g is 1/2.
     """
 
     scale_spread: float = 1.0  # standard deviation of log scale
@@ -175,13 +175,13 @@ class Prior:
         """Mean of the log vector (hyper-parameters,): the prior's mode, where chains start."""
         decays = [1.0 / size for size in form.sizes[:3] for _ in range(size)]
         decays += [0.5 / math.sqrt(form.n_params) for _ in range(form.n_params)]
-        fidelity = [0.5, 0.1, 0.5] if form.has_fidelities else []
+        fidelity = [0.5, 0.1, 0.5, 1.0] if form.has_fidelities else []
         return _log([1.0 / form.n_terms] * form.n_terms + decays + fidelity + [self.noise_median])
 
     def spread(self, form: KernelForm) -> FloatArray:
         """Standard deviation of the log vector (hyper-parameters,)."""
         decays = [self.decay_spread] * (form.n_rows - form.n_params) + [PARAM_SPREAD] * form.n_params
-        fidelity = [1.0, 1.0, 0.5] if form.has_fidelities else []
+        fidelity = [1.0, 1.0, 0.5, 1.0] if form.has_fidelities else []
         return np.array([self.scale_spread] * form.n_terms + decays + fidelity + [self.noise_spread])
 
 

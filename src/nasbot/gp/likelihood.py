@@ -104,12 +104,12 @@ class LogPosterior:
         for unit, scale in zip(units[1:], self.form.scales(theta)[1:], strict=True):
             gram += unit * scale
         if self.fidelities is not None:
-            kappa, offset, _ = self.form.fidelity(theta)
+            kappa, offset, *_ = self.form.fidelity(theta)
             weight = self._pairs_of(self._remainder(theta))
             gram = gram * (1.0 + kappa * weight) + offset * weight
         buffer = np.zeros(n * n)
         buffer[self.places] = gram
-        buffer[:: n + 1] = self.prior_variance(theta) + theta[-1]
+        buffer[:: n + 1] = self.prior_variance(theta) + self.noise_variance(theta)
         lower, failed = lapack.dpotrf(buffer.reshape(n, n, order="F"), lower=1, clean=0, overwrite_a=1)
         return None if failed else lower
 
@@ -118,9 +118,16 @@ class LogPosterior:
         variance: FloatArray = self.form.scales(theta).sum()
         if self.fidelities is None:
             return variance
-        kappa, offset, _ = self.form.fidelity(theta)
+        kappa, offset, *_ = self.form.fidelity(theta)
         weight = self._remainder(theta) ** 2
         return np.asarray(variance * (1.0 + kappa * weight) + offset * weight)
+
+    def noise_variance(self, theta: FloatArray) -> FloatArray:
+        """The variance of the noise of each observation: () where all are equal, else (n,)."""
+        noise: FloatArray = theta[-1]
+        return (
+            noise if self.fidelities is None else noise * (1.0 + self.form.fidelity(theta)[3] * self._remainder(theta))
+        )
 
     def _remainder(self, theta: FloatArray) -> FloatArray:
         assert self.fidelities is not None  # asked only where there are some
@@ -149,6 +156,7 @@ class LogPosterior:
         gradient[-1] = diagonal * theta[-1]
         if self.fidelities is not None:
             each = 0.5 * (solved**2 - inverse.diagonal())
+            gradient[-1] = each @ self.noise_variance(theta)
             self.form.fidelity(gradient)[:] = self._fidelity_gradient(theta, units, pairwise, each)
             kappa, phi = self.form.fidelity(theta)[0], self._remainder(theta)
             pairwise = pairwise * (1.0 + kappa * self._pairs_of(phi))
@@ -163,9 +171,9 @@ class LogPosterior:
     def _fidelity_gradient(
         self, theta: FloatArray, units: list[FloatArray], pairwise: FloatArray, each: FloatArray
     ) -> list[float]:
-        """By log κ, log c and log g; ``each`` is what ``pairwise`` is on the diagonal."""
+        """By log κ, log c, log g and log ω; ``each`` is what ``pairwise`` is on the diagonal."""
         assert self.fidelities is not None
-        kappa, offset, g = self.form.fidelity(theta)
+        kappa, offset, g, omega = self.form.fidelity(theta)
         scales = self.form.scales(theta)
         plain = sum(unit * scale for unit, scale in zip(units, scales, strict=True))
         phi, slope = self._remainder(theta), remainder_slope(self.fidelities, float(g))
@@ -174,5 +182,7 @@ class LogPosterior:
             kappa * (pairwise @ (weight * plain) + each @ phi**2 * scales.sum()),
             offset * (pairwise @ weight + each @ phi**2),
             pairwise @ (change * (kappa * plain + offset))
-            + 2.0 * each @ (phi * slope) * (kappa * scales.sum() + offset),
+            + 2.0 * each @ (phi * slope) * (kappa * scales.sum() + offset)
+            + theta[-1] * omega * each @ slope,
+            theta[-1] * omega * each @ phi,
         ]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nasbot.gp.fidelity import remainder, with_fidelities
+from nasbot.gp.fidelity import added_noise, remainder, with_fidelities
 from nasbot.gp.hyperparameters import FloatArray, KernelForm
 from nasbot.gp.kernel import ensemble_kernel
 from nasbot.gp.repair import Repairs, factorise, floored
@@ -55,7 +55,7 @@ class Posterior:
 
     @property
     def noise_variance(self) -> FloatArray:
-        """η² (s,) of each sample."""
+        """η² (s,) of each sample, at full fidelity."""
         return np.asarray(np.exp(self.vectors[:, -1]))
 
     def predict(self, cross_powered: FloatArray, fidelities: FloatArray | None = None) -> Prediction:
@@ -64,7 +64,7 @@ class Posterior:
         mean, variance = np.empty((len(self.vectors), m)), np.empty((len(self.vectors), m))
         prior = np.broadcast_to(self.prior_variance[:, None], mean.shape)
         if fidelities is not None and self.fidelities is not None:
-            kappa, offset, g = np.moveaxis(np.exp(self.form.fidelity(self.vectors)), -1, 0)
+            kappa, offset, g, _ = np.moveaxis(np.exp(self.form.fidelity(self.vectors)), -1, 0)
             weight = remainder(fidelities, g) ** 2
             prior = prior * (1.0 + kappa[:, None] * weight) + offset[:, None] * weight
         step = max(1, CHUNK // max(1, len(self.vectors) * self.n_known))
@@ -108,6 +108,7 @@ def condition(
         observed = gram
         if fidelities is not None:
             observed = with_fidelities(gram[None], vector[None], form, fidelities, fidelities)[0]
+            observed[np.diag_indices(n)] += added_noise(vector[None], form, fidelities)[0]
         factor = factorise(observed, theta[-1], form.scales(theta).sum())
         whitener[s], repairs = factor.whitener, repairs + factor.repairs
         weights[s] = factor.whitener.T @ (factor.whitener @ values)

@@ -18,7 +18,7 @@ from enum import StrEnum
 from functools import cached_property
 from heapq import nsmallest
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ from nasbot.architecture import Architecture, Vocabulary
 from nasbot.architecture.features import FeatureMap
 from nasbot.architecture.resources import resources
 from nasbot.candidate import Candidate, Params
+from nasbot.domain import PROMOTION
 from nasbot.errors import OptionError
 from nasbot.evolution import CNN_MODIFIERS, MLP_MODIFIERS, evaluation_schedule, one_step_edits
 from nasbot.evolution.modifiers import AnyModifier
@@ -54,6 +55,7 @@ from nasbot.otmann import NetworkDistance, Otmann
 from nasbot.otmann.learned import LearnedDistance
 from nasbot.otmann.presets import search_rules
 from nasbot.searchers.base import Proposal
+from nasbot.searchers.boca import informative_share, shares_of, unfinished
 from nasbot.searchers.choosing import Choice, chosen, due
 from nasbot.searchers.effect import Effect, Effects, Near
 from nasbot.searchers.memory import Blocks, DistanceMemory, FeatureMemory, NeighbourMemory, feature_differences
@@ -137,7 +139,8 @@ class NASBOT(PoolSearcher):
         pool: candidates to begin with; the paper's ten if not given.
         modifiers: names of the changes that evolution makes; those that suit the vocabulary if not given.
         params: searched together with the network: ``{"learning_rate": Float(1e-4, 1e-1, log=True)}``.
-        fidelity: shares of a full training that may be asked for; None: full trainings only.
+        fidelity: shares of a full training that may be asked for: ``Fidelity()``, "steps", "rows" or "boca"; None: full
+            trainings only.
         distance: between networks; OTMANN with the rules that suit the vocabulary if not given; ``"learned"``: one of
             several tables of it, chosen by the values seen.
         belief: how the Gaussian process is fitted.
@@ -166,6 +169,7 @@ class NASBOT(PoolSearcher):
     # Utility per cost: so many times the logarithm of a network's FLOPs is taken off log utilities. No clock is asked.
     cost_weight: float = 0.0
     name: str = "NASBOT"
+    has_belief: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.modifiers is None:
@@ -246,7 +250,7 @@ class NASBOT(PoolSearcher):
         with clock("maximising"):
             maximum = self._maximise(history, view, for_utility, for_evolution, clock)
         found = maximum.best
-        promoted = self._promoted_by_value(history, view, found)
+        promoted, share = self._share_and_promotion(history, view, found)
         if promoted is not None:
             return promoted
         candidate = self.any_new(history, rng=for_evolution) if found is None else Candidate(found.arch, found.params)
@@ -257,7 +261,7 @@ class NASBOT(PoolSearcher):
             **self._predicted(view, history, candidate),
         )
         origin = self.lineage(history, candidate, found, clock.seconds)
-        return Proposal(candidate, self.first_rung, origin=origin, forecast=forecast)
+        return Proposal(candidate, share, origin=origin, forecast=forecast)
 
     @on_one_blas_thread
     def propose_many(self, history: History, n: int, *, rng: np.random.Generator) -> list[Proposal]:
@@ -326,6 +330,48 @@ class NASBOT(PoolSearcher):
                 feature_differences(features, features),
                 self.domain.differences(params, params),
             ),
+        )
+
+    def _share_and_promotion(
+        self, history: History, view: _View | None, found: Found | None
+    ) -> tuple[Proposal | None, float]:
+        """The known candidate to train longer, None where a new one is due; and the share at which that is."""
+        if self.fidelity is None or self.fidelity.rule == PROMOTION or view is None:
+            return self._promoted_by_value(history, view, found), self.first_rung
+        known = unfinished(history)
+        if known:
+            places = {history.completed[i].number: place for place, i in enumerate(view.numbers)}
+            means = view.belief.denoised.mean(axis=0)
+            known = [trial for trial in known if trial.number in places]
+            known = sorted(known, key=lambda trial: -means[places[trial.number]])[:N_PROMOTABLE]
+        new = [] if found is None else [Candidate(found.arch, found.params)]
+        compared = [*new, *(trial.candidate for trial in known)]
+        if not compared:
+            return None, self.first_rung
+        promise = [effect.log_ei for effect in self._effects(view, history, [(each, "") for each in compared])]
+        best = int(np.argmax(promise))  # of equals the new one
+        trial = None if best < len(new) else known[best - len(new)]
+        share = self._informative_share(view, history, compared[best], None if trial is None else trial.fidelity)
+        return None if trial is None else self.promotion(trial, share), share
+
+    def _informative_share(self, view: _View, history: History, candidate: Candidate, above: float | None) -> float:
+        """At which share BOCA evaluates this candidate: higher than where it has been evaluated before."""
+        assert self.fidelity is not None
+        shares = shares_of(self.fidelity)
+        if above is not None:
+            shares = shares[shares > above * (1 + 1e-9)]
+        belief = view.belief
+        if belief.posterior.fidelities is None:  # nothing was seen below 1: the least share says most for its cost
+            return float(shares[0])
+        rows, _ = self._rows_to(view, [candidate])
+        variance = belief.predict(rows[: view.n_known, np.zeros(len(shares), dtype=np.intp)], shares).variance
+        return informative_share(
+            shares,
+            np.sqrt(variance),
+            belief.information_gap(shares),
+            np.sqrt(belief.posterior.prior_variance),
+            n_evaluated=len(history.completed),
+            n_params=len(self.params),
         )
 
     def _promoted_by_value(self, history: History, view: _View | None, found: Found | None) -> Proposal | None:

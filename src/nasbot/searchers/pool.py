@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from nasbot._typing import Json
 from nasbot.acquisition import Found, Settings
 from nasbot.architecture import Architecture, SearchSpace, initial_pool
 from nasbot.candidate import Candidate
-from nasbot.domain import Domain, Fidelity, Param, check_pool
+from nasbot.domain import BOCA, Domain, Fidelity, Param, check_pool, fidelity_of
 from nasbot.errors import ExhaustedError, OptionError
 from nasbot.evolution import MODIFIERS, MutationOperator, one_step_edits
 from nasbot.evolution.modifiers import AnyModifier
@@ -33,13 +33,20 @@ class PoolSearcher:
 
     space: SearchSpace
     params: Mapping[str, Param] = field(default_factory=dict)  # searched together with the network
-    fidelity: Fidelity | None = None
+    fidelity: Fidelity | None = None  # or a word for one, as of ``fidelity_of``
     # The initial pool of the space's kind by default; networks are taken with default params.
     pool: tuple[Candidate | Architecture, ...] | None = None
     modifiers: tuple[str | AnyModifier, ...] = tuple(MODIFIERS)
     name: str = ""
+    has_belief: ClassVar[bool] = False  # over candidates and fidelities
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "fidelity", fidelity_of(self.fidelity))
+        if self.fidelity is not None and self.fidelity.rule == BOCA and not self.has_belief:
+            raise OptionError(
+                f"fidelity: rule 'boca' asks a belief at every share, which {self.name} has not; expected NASBOT, or "
+                "rule 'promotion'"
+            )
         if not self.initial_pool():
             raise OptionError("pool: expected at least one network, got none")
         check_pool(self.initial_pool(), self.domain)
@@ -83,10 +90,10 @@ class PoolSearcher:
         trial = None if self.fidelity is None else by_rank(history, self.fidelity)
         return None if trial is None else self.promotion(trial)
 
-    def promotion(self, trial: Trial) -> Proposal:
-        """The trial's candidate at the next rung."""
+    def promotion(self, trial: Trial, rung: float | None = None) -> Proposal:
+        """The trial's candidate at the next rung, unless another one is given."""
         assert self.fidelity is not None
-        rung = next_rung(self.fidelity, trial.fidelity)
+        rung = rung or next_rung(self.fidelity, trial.fidelity)
         assert rung is not None
         origin = Provenance(searcher=self.name, parents=(trial.number,))
         return Proposal(trial.candidate, rung, trial.number, origin=origin)

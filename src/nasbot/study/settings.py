@@ -12,7 +12,7 @@ from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
 from nasbot.architecture.space import SearchSpace
 from nasbot.candidate import Candidate
-from nasbot.domain import Domain, params_to_dict
+from nasbot.domain import PROMOTION, Domain, params_to_dict
 from nasbot.errors import StudyError
 from nasbot.trial import Direction
 
@@ -50,7 +50,10 @@ def domain_settings(domain: Domain) -> dict[str, Json]:
     if domain.params:
         settings["params"] = params_to_dict(domain.params)
     if domain.fidelity is not None:
-        settings["fidelity"] = dataclasses.asdict(domain.fidelity)
+        described = dataclasses.asdict(domain.fidelity)
+        if domain.fidelity.rule == PROMOTION:  # as if there were no such option: studies from before it go on
+            del described["rule"]
+        settings["fidelity"] = described
     return settings
 
 
