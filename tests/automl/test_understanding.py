@@ -15,7 +15,7 @@ from nasbot.automl.understanding import LEVELS, MOST_ROWS, save_understanding, u
 from nasbot.cli import main
 from nasbot.data.dataset import Dataset
 from nasbot.errors import StudyError
-from nasbot.page.understood import understood
+from nasbot.page.beside import understood
 from nasbot.training.recipes import FAST
 
 QUICK = {"workers": 1, "recipe": FAST.changed(n_steps=150, n_validations=5), "executor": "here"}
@@ -59,7 +59,8 @@ def test_columns_residuals_and_calibration_of_numbers(tmp_path):
         assert "residuals of price: median" in shown
         assert record_of(study)["understanding"] == known.to_dict()
         save_understanding(study)
-        assert understood(study.files.with_name("houses.sqlite")) == json.loads(json.dumps(known.to_dict()))
+        shown = understood(study.files.with_name("houses.sqlite"))
+        assert shown == json.loads(json.dumps(known.to_dict() | {"results": study.results().to_dict()}))
         assert "when the column is shuffled" in study.report("report.html").read_text()
     assert main(["report", "houses", "-o", "other.html"]) == 0
     assert '"column":"strong"' in (tmp_path / "other.html").read_text().replace(" ", "")

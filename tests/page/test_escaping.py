@@ -159,7 +159,7 @@ def test_none_is_active_on_the_page(watched, tmp_path):
     with serving(tmp_path) as served:
         watched.page.goto(served.url)
         assert watched.page.evaluate("window.__owned === undefined")
-        watched.page.click("main li a")
+        watched.page.click("main td a")
         watched.settle()
         walk(watched, watched.page.url.split("#")[0], (0, 1, 2))
 

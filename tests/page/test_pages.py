@@ -1,15 +1,19 @@
 """Every page, in the report and on the server, in a real browser: drawn, quiet, accessible, and its ways walked."""
 
 import json
+import os
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
 
+from nasbot.architecture import Architecture
+from nasbot.page.beside import Beside
 from nasbot.page.html import report_html
 from nasbot.plots.snapshot import Snapshot
 from nasbot.study import StudyView
-from nasbot.trial import Failed, History
-from tests.page.conftest import serving, write_study
+from nasbot.trial import Failed, History, Scored
+from tests.page.conftest import SETTINGS, serving, write_study
 from tests.plots.studies import EXTREMES, grown
 
 PAGES = ("overview", "trials", "trial/0", "trial/23", "trial/30", "map", "lineage", "surrogate", "compare", "about")
@@ -147,13 +151,91 @@ def test_studies_with_little_in_them_are_shown_too(watched, tmp_path, name):
         assert "could not be shown" not in watched.page.inner_text("main"), page
 
 
-def test_a_folder_of_studies_is_listed_and_compared(watched, tmp_path):
+def test_a_folder_of_studies_is_listed_by_time_and_compared(watched, tmp_path):
     write_study(tmp_path / "one.sqlite", grown(12))
     write_study(tmp_path / "two.sqlite", grown(14), searcher={"name": "RAND"})
+    other_data = {"data": "f00d", "data_name": "wine", "metric": "auc"}
+    write_study(tmp_path / "three.sqlite", grown(10), context=other_data)
+    for age, name in enumerate(("two", "three", "one")):
+        os.utime(tmp_path / f"{name}.sqlite", (1e9 - age, 1e9 - age))
     with serving(tmp_path) as served:
-        watched.page.goto(served.url)
-        assert watched.page.locator("main li").count() == 2
-        watched.page.click("text=two")
+        page = watched.page
+        page.goto(served.url)
+        rows = [row.split("\t") for row in page.locator("main tbody tr").all_inner_texts()]
+        assert [row[0] for row in rows] == ["two", "three", "one"]
+        assert rows[1][2:5] == ["wine", "validation auc [0 to 1]", "10"]
+        page.click("text=two")
         watched.settle()
-        watched.show(watched.page.url.split("#")[0] + "#/compare")
-        assert watched.page.locator(".legend li").all_inner_texts() == ["RAND", "NASBOT"]
+        watched.show(page.url.split("#")[0] + "#/compare")
+        assert page.locator(".legend li").all_inner_texts() == ["RAND", "NASBOT"]
+        assert page.locator("path.step").count() == 2
+        page.click("#curve-1")
+        watched.wait("document.querySelectorAll('path.step').length === 1")
+        page.click("#show-each")
+        watched.wait("document.querySelector('.legend').textContent === 'twoone'")
+        page.click("#axis-1")  # of other data: on an axis of its own
+        watched.wait("document.querySelector('.legend').textContent === 'three'")
+        assert "validation auc [0 to 1]" in page.locator("svg .label").nth(1).text_content()
+
+
+def test_a_plot_is_zoomed_made_logarithmic_and_downloaded(watched, report_file):
+    page = watched.page
+    watched.show(f"{report_file.as_uri()}#/overview")
+    figure = page.locator("figure.chart").first
+    dots = "document.querySelector('figure.chart').querySelectorAll('circle.dot').length"
+    before = page.evaluate(dots)
+    box = figure.locator("svg").bounding_box()
+    page.mouse.move(box["x"] + 100, box["y"] + 30)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 250, box["y"] + 200, steps=4)
+    page.mouse.up()
+    watched.wait(f"{dots} < {before}")
+    assert "#/overview" in page.url, "a drag is no click"
+    figure.get_by_text("zoom out").click()
+    watched.wait(f"{dots} === {before}")
+    figure.get_by_text("log x").click()
+    assert figure.get_by_text("log x").get_attribute("aria-pressed") == "true"
+    with page.expect_download() as waiting:
+        figure.get_by_text("SVG").click()
+    assert waiting.value.suggested_filename == "best-so-far.svg"
+    drawn = ElementTree.fromstring(waiting.value.path().read_text())
+    assert len(drawn.findall(".//{http://www.w3.org/2000/svg}circle[@fill]")) >= before
+
+
+MODEL = {
+    "rows": "test", "n_rows": 10, "metric": "log-loss", "importance": [{"column": "age", "worse": 0.3}],
+    "residuals": {}, "levels": [0.05, 0.25, 0.5, 0.75, 0.95], "classes": ["no", "yes"], "confusion": [[4, 1], [0, 5]],
+    "calibration": [[0.9, 0.8, 10]], "calibration_error": 0.1,
+    "results": {"single": {"metric": "log-loss", "validation": 0.2, "test": 0.3, "test_accuracy": 0.9}},
+}  # fmt: skip
+DATA = {
+    "name": "wine", "rows": {"training": 6, "validation": 2, "test": 2}, "columns": ["age"], "n_columns": 1,
+    "forms": {"number": 1}, "shape": [1], "target": ["sold"], "task": "classification", "classes": ["no", "yes"],
+    "n_classes": 2,
+}  # fmt: skip
+
+
+def test_the_overview_has_the_data_and_the_recommended_model(watched, tmp_path):
+    history = grown(12)
+    best = history.best
+    told = replace(
+        best, outcome=Scored(best.value, {"metrics": {"valid_accuracy": 0.875}, "training_curve": [[1, 0.9]]})
+    )
+    history = History(tuple(told if trial.number == best.number else trial for trial in history))
+    settings = SETTINGS | {"context": {"data": "f00d", "data_name": "wine", "metric": "log-loss", "folds": 5}}
+    members = [[best.number, 0.75], [0, 0.25]]
+    html = report_html(Snapshot(history, "wine", settings), beside=Beside(DATA, MODEL, members))
+    path = tmp_path / "wine.html"
+    path.write_text(html, encoding="utf-8")
+    watched.show(f"{path.as_uri()}#/overview")
+    page, words = watched.page, watched.page.inner_text("main")
+    assert "validation log-loss [nats], higher is better" in words
+    assert "5-fold cross-validation" in words
+    assert "accuracy (validation)\n0.875" in words
+    assert page.locator(".confusion td").all_inner_texts() == ["4", "1", "0", "5"]
+    assert "0.9" in page.locator("tr", has_text="best network").inner_text()
+    with page.expect_download() as waiting:
+        page.click("#network-file")
+    assert Architecture.load(waiting.value.path()) == best.arch
+    watched.show(f"{path.as_uri()}#/trial/{best.number}")
+    assert "Training loss" in page.inner_text("main")

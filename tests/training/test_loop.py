@@ -66,6 +66,8 @@ def test_numbers_are_learned(numbers):
     assert trained.loss < 0.3
     assert trained.metrics["valid_r2"] == pytest.approx(1 - trained.loss, abs=0.1)
     assert trained.metrics["test_r2"] > 0.7
+    assert [point.step for point in trained.training_curve] == [point.step for point in trained.curve]
+    assert trained.training_curve[-1].value < 0.3 < trained.training_curve[0].value
     # In people's units: the standardised loss times the variance of the training targets.
     scale = numbers.preprocessing.target.scales[0]
     assert trained.metrics["valid_mse"] == pytest.approx(trained.loss * scale**2, rel=1e-4)

@@ -226,14 +226,18 @@ class FoundStudy(StudyView):
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the study as one HTML page with plots and every network, and return where: beside it unless told."""
+        from nasbot.automl.understanding import shown_of
+        from nasbot.page.beside import Beside
         from nasbot.page.html import report_html, write_report
         from nasbot.plots.snapshot import Snapshot
+        from nasbot.storage.paths import SUFFIX
 
         name = self.files.name.removesuffix(FILES)
         if path is None and self._keep is not None:
             raise OptionError("report: the study keeps nothing, so there is no place beside it; say where to write")
-        model = None if self.history.best is None else self.understanding().to_dict()
-        html = report_html(Snapshot.of(self, name=name), file=name, model=model)
+        model = None if self.history.best is None else shown_of(self)
+        beside = Beside.of(self.files.with_name(f"{name}{SUFFIX}"), model=model)
+        html = report_html(Snapshot.of(self, name=name), file=name, beside=beside)
         return write_report(html, self.files.with_name(f"{name}-report.html") if path is None else path)
 
     def ensemble(self) -> Members | None:

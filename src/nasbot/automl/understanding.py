@@ -127,7 +127,7 @@ def understanding_of(study: FoundStudy, *, rows: str = "test", single: bool = Fa
 
 def save_understanding(study: FoundStudy) -> None:
     """Keep it beside the study, for its page and its report."""
-    record = json.dumps(understanding_of(study).to_dict(), allow_nan=False)
+    record = json.dumps(shown_of(study), allow_nan=False)
     write_whole(Path(study.files) / FILE, record.encode())
 
 
@@ -154,6 +154,11 @@ def _kept(study: FoundStudy, *, single: bool) -> tuple[np.ndarray, np.ndarray] |
 def _evenly(n: int) -> np.ndarray:
     """At most ``MOST_ROWS`` of n rows."""
     return np.linspace(0, n - 1, min(n, MOST_ROWS)).round().astype(int)
+
+
+def shown_of(study: FoundStudy) -> dict[str, Json]:
+    """What the page and the report show of the recommended model: what it goes by, where it errs, what it scores."""
+    return {**understanding_of(study).to_dict(), "results": study.results().to_dict()}
 
 
 def _some(part: Part) -> Part:

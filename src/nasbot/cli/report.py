@@ -24,8 +24,8 @@ def report(
 
     It needs no network and no server: plots, every network's drawing and why it was proposed are in the file.
     """
+    from nasbot.page.beside import Beside
     from nasbot.page.html import report_html, write_report
-    from nasbot.page.understood import understood
     from nasbot.plots.snapshot import Snapshot
     from nasbot.storage.addresses import place_of
     from nasbot.study import StudyView
@@ -42,7 +42,7 @@ def report(
             file=str(path),
             status=view.status(),
             others=others,
-            model=understood(path) if isinstance(path, Path) else None,
+            beside=Beside.of(path),
         )
     written = write_report(html, Path(out if out is not None else f"{path.stem}-report.html"))
     print(f"wrote {one_line(str(written))} ({len(html.encode()) / 1e6:.1f} MB, {len(snapshot.history)} trials)")

@@ -14,16 +14,16 @@ from importlib import resources
 from pathlib import Path
 
 from nasbot._files import write_whole
-from nasbot._typing import Json
 from nasbot.drawing.draw import to_svg
 from nasbot.errors import FileError
+from nasbot.page.beside import Beside
 from nasbot.page.figures import FIGURES, figure_json, near_record
-from nasbot.page.payload import SERIES, about_record, as_json, compare_record, series_json, strip_record
+from nasbot.page.payload import NOTHING_BESIDE, SERIES, about_record, as_json, compare_record, series_json, strip_record
 from nasbot.page.records import trial_record, whole_trial_record
 from nasbot.plots.snapshot import Snapshot
 from nasbot.study.status import StudyStatus
 
-SCRIPTS = ("dom.js", "charts.js", "source.js", "pages.js", "main.js")
+SCRIPTS = ("dom.js", "charts.js", "source.js", "model.js", "pages.js", "main.js")
 STYLE = "page.css"
 MAX_DRAWINGS = 1000  # in one report; beyond, the best and the first ones: a browser should still open it
 
@@ -50,11 +50,11 @@ def report_html(
     file: str = "",
     status: StudyStatus | None = None,
     others: Sequence[Snapshot] = (),
-    model: Mapping[str, Json] | None = None,
+    beside: Beside = NOTHING_BESIDE,
 ) -> str:
     """The whole study as one self-contained HTML page; ``others`` are shown beside it on its page Compare.
 
-    ``model`` is what is known about the recommended model (``page.understood``).
+    ``beside`` is what a search on data left in the folder beside the study.
     """
     style, script = static_file(STYLE), "\n".join(static_file(name) for name in SCRIPTS)
     policy = (
@@ -62,7 +62,7 @@ def report_html(
         "base-uri 'none'; form-action 'none'"
     )
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>'
-    data = report_json(snapshot, file=file, status=status, others=others, model=model)
+    data = report_json(snapshot, file=file, status=status, others=others, beside=beside)
     # In a block of data the only thing with a meaning is the end of the block, and what hides it.
     safe = data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
     block = f'<script type="application/json" id="nasbot-data">{safe}</script>\n<script>{script}</script>'
@@ -75,7 +75,7 @@ def report_json(
     file: str = "",
     status: StudyStatus | None = None,
     others: Sequence[Snapshot] = (),
-    model: Mapping[str, Json] | None = None,
+    beside: Beside = NOTHING_BESIDE,
 ) -> str:
     """All of the report's data."""
     history = snapshot.history
@@ -87,7 +87,7 @@ def report_json(
         "near": as_json([near_record(snapshot, trial.number) for trial in history]),
     }
     parts: dict[str, str] = {
-        "about": as_json(about_record(snapshot, status, file, model)),
+        "about": as_json(about_record(snapshot, status, file, beside)),
         "strip": as_json(strip_record(snapshot, status)),
         "trials": as_json([trial_record(trial) for trial in history]),
         "series": _object({name: series_json(name, snapshot) for name in SERIES}),

@@ -18,14 +18,18 @@ from typing import Any
 
 from nasbot._typing import Json
 from nasbot._versions import NOTED, versions_of
+from nasbot.page.beside import Beside
 from nasbot.page.records import thinned
 from nasbot.plots import series
+from nasbot.plots.meaning import axis_of, data_of, meaning_of
 from nasbot.plots.snapshot import Snapshot
+from nasbot.plots.traits import traits
 from nasbot.storage import Tally
 from nasbot.study.status import StudyState, StudyStatus
 from nasbot.trial import History, Trial, TrialState
 
 SHOWN_CURVES = 40
+NOTHING_BESIDE = Beside()
 MIN_FOR_RATE = 5  # trials before the time left is guessed from the time spent
 
 
@@ -33,18 +37,22 @@ MIN_FOR_RATE = 5  # trials before the time left is guessed from the time spent
 
 
 def about_record(
-    snapshot: Snapshot, status: StudyStatus | None, file: str, model: Mapping[str, Json] | None = None
+    snapshot: Snapshot, status: StudyStatus | None, file: str, beside: Beside = NOTHING_BESIDE
 ) -> dict[str, Json]:
-    """What does not change while a study runs, and how to do it again; ``model`` is what is known of the best one."""
+    """What changes little while a study runs, and how to do it again."""
     settings = snapshot.settings
+    meaning = meaning_of(settings)
     searcher, space = _table(settings.get("searcher")), _table(settings.get("space"))
     kind = space.get("kind")
     return {
         "name": snapshot.name,
         "file": file,
         "direction": str(snapshot.direction),
-        "metric": metric_name(settings),
-        "model": None if model is None else dict(model),
+        "metric": meaning.name,
+        "unit": meaning.unit,
+        "data": None if beside.data is None else dict(beside.data),
+        "model": None if beside.model is None else dict(beside.model),
+        "members": list(beside.members),
         "searcher": snapshot.searcher,
         "acquisition": str(searcher.get("acquisition") or ""),
         "seed": settings.get("seed"),
@@ -55,12 +63,6 @@ def about_record(
         "versions": _versions(status),
         "settings": dict(settings),
     }
-
-
-def metric_name(settings: Mapping[str, Json]) -> str:
-    """What values are: of a search on data its metric or the validation loss; "value" of anything else."""
-    context = _table(settings.get("context"))
-    return str(context.get("metric", "validation loss")) if "data" in context else "value"
 
 
 def strip_record(snapshot: Snapshot, status: StudyStatus | None) -> dict[str, Json]:
@@ -216,6 +218,7 @@ SERIES: Mapping[str, Callable[[Snapshot], object]] = {
     "lineage": series.lineage,
     "ledger": series.ledger,
     "acquisition": series.acquisition,
+    "traits": traits,
 }
 
 
@@ -225,11 +228,14 @@ def series_json(name: str, snapshot: Snapshot) -> str:
 
 
 def compare_record(studies: Sequence[tuple[Snapshot, Mapping[str, Json]]]) -> dict[str, Any]:
-    """The studies side by side: a table, and the best so far by trial and by time of those with one direction."""
-    if not studies:
-        return {"studies": [], "by_trials": None, "by_seconds": None}
-    direction = studies[0][0].direction
-    alike = series.grouped([snapshot for snapshot, _ in studies if snapshot.direction is direction])
+    """The studies side by side: a table, and the best so far of those with one data set, metric and direction.
+
+    Values of two data sets never share an axis; ``axes`` are those of the first study, then the others.
+    """
+    axes: dict[tuple[str, ...], list[Snapshot]] = {}
+    for snapshot, _ in studies:
+        axes.setdefault(axis_of(snapshot.settings), []).append(snapshot)
+    places = {axis: i for i, axis in enumerate(axes)}
     return {
         "studies": [
             {
@@ -238,12 +244,37 @@ def compare_record(studies: Sequence[tuple[Snapshot, Mapping[str, Json]]]) -> di
                 "seed": snapshot.settings.get("seed"),
                 "trials": len(snapshot.history),
                 "best": None if (best := snapshot.history.best) is None else best.value,
+                "data": data_of(snapshot.settings),
+                "metric": str(meaning_of(snapshot.settings)),
+                "axis": places[axis_of(snapshot.settings)],
                 **more,
             }
             for snapshot, more in studies
         ],
-        "by_trials": series.comparison(alike, by="trials"),
-        "by_seconds": series.comparison(alike, by="seconds"),
+        "axes": [_axis(snapshots) for snapshots in axes.values()],
+    }
+
+
+def _axis(snapshots: Sequence[Snapshot]) -> dict[str, Any]:
+    """Studies that may be compared: by searcher, seeds averaged, and each study for itself."""
+    settings = snapshots[0].settings
+    meaning = meaning_of(settings)
+    each: dict[str, list[Snapshot]] = {}
+    for snapshot in snapshots:
+        name = snapshot.name or "study"
+        while name in each:
+            name += " (another)"
+        each[name] = [snapshot]
+    kinds = {"searchers": series.grouped(snapshots), "studies": each}
+    return {
+        "data": data_of(settings),
+        "metric": meaning.name,
+        "unit": meaning.unit,
+        "direction": str(snapshots[0].direction),
+        **{
+            kind: {by: series.comparison(groups, by=by) for by in ("trials", "seconds")}
+            for kind, groups in kinds.items()
+        },
     }
 
 

@@ -2,7 +2,8 @@
 
     /                       the only study, or a list of them
     /s/NAME/                the page
-    /s/NAME/api/…           study, tick, events, series/…, trial/N, near/N, figure/…, compare, trials.csv, trials.json
+    /s/NAME/api/…           study, tick, events, series/…, trial/N, near/N, figure/…, compare, trials.csv, trials.json,
+                            model.safetensors
     /s/NAME/drawing/N.svg   a network
     /static/…               the page's own files
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import html
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -34,12 +36,14 @@ from nasbot.drawing.draw import to_svg
 from nasbot.errors import FileError, OptionError
 from nasbot.page.guard import Guard, Rules, bracketed, is_loopback, is_wildcard
 from nasbot.page.html import SCRIPTS, STYLE, live_html, static_file
+from nasbot.page.model_file import ModelFiles
 from nasbot.page.payload import SERIES, as_json, compare_record, series_json
 from nasbot.page.protocol import PatientProtocol
 from nasbot.page.records import whole_trial_record
 from nasbot.page.tables import trials_csv
 from nasbot.page.watching import Seen, WatchedStudy
 from nasbot.page.worker import FigureWorker
+from nasbot.plots.meaning import data_of, meaning_of
 from nasbot.storage.paths import SUFFIX
 from nasbot.trial import Trial
 
@@ -82,6 +86,7 @@ class LivePage:
             1, "nasbot-reader"
         )  # one: SQLite's connections stay in it, and so does the load
         self._figures = FigureWorker()
+        self._models = ModelFiles()
         self._listeners = 0
         self.closing = asyncio.Event()
         self._find()
@@ -102,6 +107,7 @@ class LivePage:
             Route(f"{study}/api/near/{{number:int}}", self.near),
             Route(f"{study}/api/figure/{{figure}}", self.figure),
             Route(f"{study}/api/compare", self.compare),
+            Route(f"{study}/api/model.safetensors", self.model),
             Route(f"{study}/api/trials.csv", self.csv),
             Route(f"{study}/api/trials.json", self.json),
             Route(f"{study}/drawing/{{number:int}}.svg", self.drawing),
@@ -122,20 +128,28 @@ class LivePage:
         self._find()
         if len(self._studies) == 1 and not self._where.is_dir():
             return RedirectResponse(f"s/{next(iter(self._studies))}/", status_code=HTTPStatus.SEE_OTHER)
-        rows = [await self._row(study) for study in list(self._studies.values())[:MAX_STUDIES]]
-        body = "".join(rows) or "<p>There is no study in this folder yet.</p>"
+        newest = sorted(self._studies.values(), key=lambda study: (-study.changed_at(), study.name))
+        rows = [await self._row(study) for study in newest[:MAX_STUDIES]]
+        body = _STUDIES.format(rows="".join(rows)) if rows else "<p>There is no study in this folder yet.</p>"
         return Response(
             _INDEX.format(style=STYLE, folder=html.escape(self._where.name), body=body), media_type="text/html"
         )
 
     async def _row(self, study: WatchedStudy) -> str:
         seen = await self._seen(study)
-        best = seen.strip().get("best")
-        value = f", best {best['value']:.6g}" if isinstance(best, dict) else ""
-        words = html.escape(f"{len(seen.snapshot.history)} trials{value}" if not seen.problem else seen.problem)
-        state = html.escape(str(seen.strip()["state"]))
-        link = f'<a href="s/{html.escape(study.name)}/">{html.escape(study.name)}</a>'
-        return f'<li>{link} <span class="badge {state}">{state}</span> <span class="quiet">{words}</span></li>'
+        strip, settings = seen.strip(), seen.snapshot.settings
+        best = strip.get("best")
+        state = html.escape(str(strip["state"]))
+        cells = [
+            f'<a href="s/{html.escape(study.name)}/">{html.escape(study.name)}</a>',
+            f'<span class="badge {state}">{state}</span>',
+            html.escape(data_of(settings) or ("own objective" if settings else "")),
+            html.escape(str(meaning_of(settings)) if settings else ""),
+            html.escape(seen.problem or f"{strip['trials']:,}"),
+            f"{best['value']:.6g}" if isinstance(best, dict) else "–",
+            time.strftime("%Y-%m-%d %H:%M", time.localtime(study.changed_at())),
+        ]
+        return f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 
     async def page(self, request: Request) -> Response:
         """The page, which asks for all the rest."""
@@ -249,6 +263,16 @@ class LivePage:
             if seen.snapshot.settings
         ]
         return _json(await self._read(lambda: as_json(compare_record(rows))))
+
+    async def model(self, request: Request) -> Response:
+        """The recommended model as a file for ``nasbot.load_model``."""
+        study = self._study(request)
+        try:
+            content = await self._models.content(study.path)
+        except FileError as error:
+            return _nothing(str(error))
+        headers = _as_file(f"{study.name}.safetensors")
+        return Response(content, media_type="application/octet-stream", headers=headers)
 
     async def csv(self, request: Request) -> Response:
         """All trials, for a spreadsheet."""
@@ -402,11 +426,15 @@ def _bound(host: str, port: int | None) -> socket.socket:
 
 # -- answers -----------------------------------------------------------------------------------------------------------
 
+_STUDIES = """<div class="scroll"><table><caption class="quiet">the latest first</caption><thead><tr><th>study</th>
+<th>state</th><th>data</th><th>metric</th><th>trials</th><th>best</th><th>last change</th></tr></thead>
+<tbody>{rows}</tbody></table></div>"""
+
 _INDEX = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>studies – nasbot</title><link rel="stylesheet" href="static/{style}"></head>
 <body><header><div class="bar"><span class="brand">nasbot</span><h1>Studies in {folder}</h1></div></header>
-<main><ul>{body}</ul></main></body></html>
+<main>{body}</main></body></html>
 """
 
 

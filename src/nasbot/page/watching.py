@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 
 from nasbot._typing import Json
 from nasbot.errors import NasbotError
-from nasbot.page.payload import about_record, as_json, strip_record
+from nasbot.page.beside import Beside, files_beside
+from nasbot.page.payload import NOTHING_BESIDE, about_record, as_json, strip_record
 from nasbot.page.records import trial_record
-from nasbot.page.understood import understood
 from nasbot.plots.snapshot import Snapshot
 from nasbot.storage import Storage, open_storage
 from nasbot.study.status import StudyStatus, status_of
@@ -42,6 +43,7 @@ class Seen:
     changed: tuple[int, ...] = ()
     problem: str = ""
     about: str = "{}"
+    beside: Beside = NOTHING_BESIDE
     texts: dict[str, str] = field(default_factory=dict, compare=False)  # what was made of it, by name
 
     def strip(self) -> dict[str, Json]:
@@ -79,6 +81,18 @@ class WatchedStudy:
             self._storage.close()
             self._storage = None
         self._signature = ()
+
+    def changed_at(self) -> float:
+        """When the study was last written to, seconds since 1970; 0 where the file is gone."""
+        times = [0.0]
+        for file in (self.path, self._log):
+            with suppress(OSError):
+                times.append(file.stat().st_mtime)
+        return max(times)
+
+    @property
+    def _log(self) -> Path:
+        return self.path.with_name(self.path.name + "-wal")
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -130,16 +144,16 @@ class WatchedStudy:
                 changed.append(revision)
             elif records[n] != text or old[n].curve != trial.curve:
                 records[n], changed[n] = text, revision
-        if is_same_study and revision not in changed and before.about != "{}":
+        beside = Beside.of(self.path)
+        if is_same_study and revision not in changed and before.about != "{}" and beside == before.beside:
             return replace(before, snapshot=snapshot, status=status, problem="")
-        about = as_json(about_record(snapshot, status, str(self.path), understood(self.path)))
-        return Seen(before.epoch, revision, snapshot, status, tuple(records), tuple(changed), "", about)
+        about = as_json(about_record(snapshot, status, str(self.path), beside))
+        return Seen(before.epoch, revision, snapshot, status, tuple(records), tuple(changed), "", about, beside)
 
     def _signature_now(self) -> tuple[object, ...]:
-        """What changes with every write: the file's identity, then sizes and times of the file and of its log."""
-        log = self.path.with_name(self.path.name + "-wal")
+        """What changes with every write: the file's identity, sizes and times of it, of its log and of the model."""
         parts: list[object] = []
-        for i, file in enumerate((self.path, log)):
+        for i, file in enumerate((self.path, self._log, *files_beside(self.path))):
             try:
                 found = file.stat()
             except OSError:

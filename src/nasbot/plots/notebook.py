@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from nasbot.drawing.draw import to_svg
 from nasbot.plots import series
+from nasbot.plots.meaning import meaning_of
 from nasbot.plots.snapshot import Snapshot, Source, parent_of
 from nasbot.plots.style import BEST, SKY, clock, reaching_limits, short
 from nasbot.trial import Failed, Scored, Trial
@@ -41,7 +42,7 @@ def study_html(source: Source) -> str:
         ("time", clock(snapshot.elapsed)),
     ]
     if best is not None and best.value is not None:
-        facts.insert(1, ("best", f"{short(best.value, 6)} (trial {best.number})"))
+        facts.insert(1, (f"best {meaning_of(snapshot.settings)}", f"{short(best.value, 6)} (trial {best.number})"))
     causes = series.failures(snapshot).rows
     if causes:
         facts.append(("failures", ", ".join(f"{row.n} {row.cause}" for row in causes)))
@@ -124,7 +125,7 @@ def _folded(title: str, content: str) -> str:
 
 
 def _best_trials(snapshot: Snapshot) -> str:
-    rows: list[Sequence[str]] = [("trial", "value", "layers", "time", "made by")]
+    rows: list[Sequence[str]] = [("trial", str(meaning_of(snapshot.settings)), "layers", "time", "made by")]
     for trial in snapshot.history.ranked[:N_SHOWN]:
         made = ", ".join(trial.origin.modifiers) or trial.origin.searcher
         seconds = "" if trial.seconds is None else clock(trial.seconds)

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Protocol
 
 import numpy as np
@@ -64,6 +65,7 @@ class Trained:
     seconds: float
     stopped: str  # steps, patience or time
     metrics: Mapping[str, float]  # of validation and test part, in people's units
+    training_curve: tuple[Point, ...] = ()  # the mean loss of the steps since the validation before
 
 
 def train(
@@ -146,6 +148,7 @@ def train(
         time.monotonic() - begun,
         course.stopped,
         metrics,
+        tuple(course.training_curve),
     )
 
 
@@ -239,6 +242,8 @@ class _Course:
         self.take_step = stepper(network, settings, settings.batch_size_for(len(data.train)), rng=changes)
         self.step = 0
         self.curve: list[Point] = []
+        self.training_curve: list[Point] = []
+        self.recent: list[float] = []  # losses of the steps since the last validation
         self.best = Validation(0, math.inf, math.inf, (math.inf, math.inf))
         self.best_state: dict[str, Tensor] = {}
         self.stopped = "steps"
@@ -277,6 +282,8 @@ class _Course:
             raise DivergedError(
                 f"training diverged: the loss of step {self.step} is {loss:.3g}; a smaller learning_rate may help"
             )
+        if self.device.type == "cpu":  # elsewhere the loss is not asked for
+            self.recent.append(loss)
 
     def _validate(self, report: Report | None, on_validation: OnValidation | None) -> bool:
         """Whether the validation part is predicted better than ever before."""
@@ -295,6 +302,9 @@ class _Course:
         by_error = self.settings.score == "error"
         now = scored(self.step, out.cpu().numpy(), (loss, error), self.data, self.data.valid, self.metric, by_error)
         self.curve.append(Point(self.step, now.score))
+        if self.recent:
+            self.training_curve.append(Point(self.step, fmean(self.recent)))
+            self.recent.clear()
         if report is not None:
             report(self.step, now.score)
         if not now.cost < self.best.cost:

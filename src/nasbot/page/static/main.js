@@ -35,14 +35,13 @@ function showStrip() {
   document.getElementById("state").replaceChildren(strip.state ? badge(strip.state) : "");
   const states = Object.entries(strip.states || {});
   const causes = Object.entries(strip.causes || {});
-  const budget = strip.budget ? ` of ${strip.budget}` : "";
   document.getElementById("strip").replaceChildren(...[
     strip.problem ? stripPart("problem", strip.problem) : null,
-    stripPart(`driven${budget}`, duration(strip.elapsed)),
+    stripPart(`elapsed${strip.budget ? ` (budget ${String(strip.budget).replace(/([\d.]+) seconds/, (_, seconds) => duration(Number(seconds)))})` : ""}`, duration(strip.elapsed)),
     isNumber(strip.left) ? stripPart("time left", duration(strip.left)) : null,
     stripPart("trials", String(strip.trials ?? 0), states.length ? ` (${states.map(([state, n]) => `${n} ${state}`).join(", ")})` : ""),
     causes.length ? stripPart("failures", causes.map(([cause, n]) => `${n} ${cause}`).join(", ")) : null,
-    stripPart("best", ...(strip.best ? [trialLink(strip.best.trial, number(strip.best.value, 6)), ` after ${duration(strip.best.at)}`] : ["none yet"])),
+    stripPart(`best ${about.metric && about.metric !== "value" ? about.metric : ""}`.trim(), ...(strip.best ? [trialLink(strip.best.trial, number(strip.best.value, 6)), ` after ${duration(strip.best.at)}`] : ["none yet"])),
     source.isLive ? stripPart("workers", isNumber(strip.workers) ? String(strip.workers) : "–") : null,
     source.isLive ? stripPart("last sign of life", isNumber(strip.sign_age) ? `${duration(Math.max(0, strip.sign_age))} ago` : "–") : null,
   ].filter(Boolean));

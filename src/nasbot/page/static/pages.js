@@ -13,16 +13,19 @@ const PAGES = {
   about: { title: "About", show: aboutPage },
 };
 
-function valueName(source) {
-  const name = source.about.metric || "value";
-  return source.about.direction === "minimise" ? `${name} (less is better)` : `${name} (more is better)`;
+// What a value is, in ways of different lengths, the longest first: for an axis as long as it is.
+function valueName(source, about = source.about) {
+  const name = about.metric || "value";
+  const sense = about.direction === "minimise" ? "lower is better" : "higher is better";
+  const whole = about.unit ? `${name} [${about.unit}]` : name;
+  return [`${whole}, ${sense}`, whole, name];
 }
 
 function trialTip(source, n) {
   const trial = source.trials[n];
   if (!trial) return [`trial ${n}`];
   const lines = [`trial ${n}, ${trial.state}`];
-  if (isNumber(trial.value)) lines.push(`value ${number(trial.value, 6)}`);
+  if (isNumber(trial.value)) lines.push(`${source.about.metric || "value"} ${number(trial.value, 6)}`, ...scores(trial).map(([name, value]) => `${name} ${value}`));
   if (trial.cause) lines.push(`failed: ${trial.cause}`);
   if (trial.modifiers.length) lines.push(trial.modifiers.join(" + "));
   lines.push(`${trial.layers} layers, ${trial.edges} edges`);
@@ -60,10 +63,11 @@ function legend(rows) {
 // -- overview --------------------------------------------------------------------------------------------------------
 
 async function overviewPage(source, args) {
-  const names = ["history", "timeline", "costs", "curves", "failures", "layer_use", "time_sums"];
-  const [history, timeline, costs, curves, failures, layerUse, timeSums] = await Promise.all(names.map((name) => source.series(name)));
+  const names = ["history", "timeline", "costs", "curves", "failures", "layer_use", "time_sums", "traits"];
+  const [history, timeline, costs, curves, failures, layerUse, timeSums, traits] = await Promise.all(names.map((name) => source.series(name)));
   const best = source.strip.best;
   return [
+    summaryPart(source),
     el("div", { class: "columns" },
       el("div", {},
         section("Progress", historyChart(source, history, args), timelineChart(source, timeline)),
@@ -71,10 +75,12 @@ async function overviewPage(source, args) {
       el("div", {},
         section("Best network so far", best ? bestPart(source, best) : quiet("No trial has a value yet.")),
         section("While networks are evaluated", curvesChart(source, curves)))),
+    modelPart(source),
     el("div", { class: "columns" },
       section("Failures", failures.rows.length ? failuresTable(failures) : quiet(failures.message)),
       section("Layers of the best", layerUse.rows.length ? layerUseTable(layerUse) : quiet(layerUse.message)),
       section("Where the time went", timeSumsPart(timeSums))),
+    traitsPart(source, traits),
   ];
 }
 
@@ -118,7 +124,7 @@ function bestPart(source, best) {
   const trial = source.trials[best.trial];
   if (!trial) return quiet("…");
   return [facts([
-    ["trial", trialLink(best.trial)], ["value", number(best.value, 6)], ["found after", duration(best.at)],
+    ["trial", trialLink(best.trial)], [valueName(source)[1], number(best.value, 6)], ...scores(trial), ["found after", duration(best.at)],
     ["layers", trial.layers], ["edges", trial.edges], ["parameters", trial.details.parameters === undefined ? null : number(trial.details.parameters)],
   ]), el("div", { class: "short" }, drawing(source, best.trial, `layer graph of the best network, trial ${best.trial}`))];
 }
@@ -282,7 +288,7 @@ async function trialPage(source, args) {
       el("h2", {}, `Trial ${n} `, badge(trial.state), source.strip.best && source.strip.best.trial === n ? [" ", el("span", { class: "badge completed" }, "best so far")] : null),
       el("span", {}, n > 0 ? el("a", { href: `#/trial/${n - 1}`, id: "before" }, "← before") : "", " ", n < last ? el("a", { href: `#/trial/${n + 1}`, id: "after" }, "after →") : "")),
     facts([
-      ["value", number(trial.value, 6)], ["started after", duration(trial.started)], ["took", duration(trial.seconds)],
+      [valueName(source)[1], number(trial.value, 6)], ...scores(trial), ["started after", duration(trial.started)], ["took", duration(trial.seconds)],
       ["attempts", trial.attempts], ["interrupted by the driver's end", trial.interruptions || null],
       ["layers, edges", `${trial.layers}, ${trial.edges}`], ["mass", number(trial.mass)], ["fingerprint", trial.fingerprint],
     ]),
@@ -353,19 +359,38 @@ function messagePart(trial) {
 }
 
 function curveChart(source, trial) {
-  return chart({
+  const validation = { kind: "line", data: trial.curve.map(([x, y]) => ({ x, y })) };
+  const training = trainingCurve(trial);
+  // A metric that was asked for is another quantity than the loss of the steps: it has an axis of its own.
+  const isLoss = /^validation (log-loss|mse|loss)$/.test(source.about.metric || "") && source.about.direction === "minimise" && !isMetricAsked(source);
+  const named = trial.curve.map(([x, y]) => ({ x, y, r: 2, tip: () => [`step ${x}`, `${source.about.metric || "value"} ${number(y, 5)}`] }));
+  const dots = training.map((d) => ({ ...d, r: 2, class: "c1", tip: () => [`step ${d.x}`, `training loss ${number(d.y, 5)}`] }));
+  const charts = [chart({
     title: "Reported while it ran",
     describe: plural(trial.n_points, "point"),
     x: { label: "step", whole: true },
     y: { label: valueName(source), log: "auto" },
-    marks: [{ kind: "line", data: trial.curve.map(([x, y]) => ({ x, y })) }],
-    points: trial.curve.map(([x, y]) => ({ x, y, r: 2, tip: () => [`step ${x}`, number(y, 5)] })),
-  });
+    marks: [validation, ...(isLoss ? [{ kind: "line", data: training, class: "c1" }] : [])],
+    points: [...named, ...(isLoss ? dots : [])],
+  })];
+  if (training.length && isLoss) charts.push(legend([["c0", source.about.metric], ["c1", "training loss, mean of the steps since the validation before (dropout on)"]]));
+  if (training.length && !isLoss) charts.push(chart({ title: "Training loss", describe: "mean of the steps since the validation before", x: { label: "step", whole: true }, y: { label: "training loss", log: "auto" }, marks: [{ kind: "line", data: training, class: "c1" }], points: dots }));
+  return charts;
+}
+
+function trainingCurve(trial) {
+  const curve = trial.all_details.training_curve;
+  return Array.isArray(curve) ? curve.filter((point) => Array.isArray(point) && isNumber(point[1])).map(([x, y]) => ({ x, y })) : [];
+}
+
+function isMetricAsked(source) {
+  const context = source.about.settings && source.about.settings.context;
+  return Boolean(context && context.metric);
 }
 
 function detailsPart(trial) {
   // Executors keep the end of what a failed process printed, and of its traceback; an objective may add a log of its own.
-  const { log, traceback, ...details } = trial.all_details;
+  const { log, traceback, training_curve: drawnAbove, ...details } = trial.all_details;
   const texts = [["Log, its end", log], ["Traceback", traceback]];
   if (details.process !== null && typeof details.process === "object") {
     const { output, ...usage } = details.process;
@@ -515,25 +540,45 @@ function healthPart(source, health) {
 
 async function comparePage(source, args) {
   const compared = await source.compare();
-  const byTime = args.query.by === "time";
-  const series = byTime ? compared.by_seconds : compared.by_trials;
+  const query = args.query;
+  const axis = compared.axes[Number(query.axis) || 0] || compared.axes[0];
+  const byTime = query.by === "time";
+  const isEach = query.show === "each";
   const parts = [section("Compare studies", compared.studies.length < 2
     ? quiet(source.isLive ? "Only one study is served. `nasbot serve FOLDER` serves all studies of a folder, side by side." : "This report is about one study. `nasbot report STUDY --compare OTHER` shows others beside it.") : null)];
+  const series = axis && axis[isEach ? "studies" : "searchers"][byTime ? "seconds" : "trials"];
+  if (compared.axes.length > 1) parts.push(quiet("Studies with different data, metrics or directions have axes of their own:"),
+    choice("data and metric", "axis", compared.axes.map((each, i) => [String(i), axisWords(each)]), String(compared.axes.indexOf(axis)), args));
   if (series && series.groups.length) {
-    parts.push(choice("horizontal axis", "by", [["trial", "by trial"], ["time", "by time"]], byTime ? "time" : "trial", args),
+    const hidden = new Set((query.hide || "").split("\n").filter(Boolean));
+    const toggle = (name) => {
+      if (!hidden.delete(name)) hidden.add(name);
+      go("compare", { ...query, hide: [...hidden].join("\n") || undefined });
+    };
+    const shown = series.groups.map((group, i) => [group, `c${i % PALETTE}`]).filter(([group]) => !hidden.has(group.name));
+    parts.push(
+      el("div", { class: "tools" },
+        choice("curves", "show", [["mean", "mean by searcher"], ["each", "each study"]], isEach ? "each" : "mean", args),
+        choice("horizontal axis", "by", [["trial", "by trial"], ["time", "by time"]], byTime ? "time" : "trial", args)),
       chart({
-        title: "Best so far, mean and standard error", height: 340,
-        x: { label: byTime ? "time" : "finished trials", format: byTime ? duration : undefined }, y: { label: valueName(source), log: "auto" },
-        marks: series.groups.flatMap((group, i) => [
-          { kind: "band", class: `c${i % PALETTE}`, data: group.n_studies > 1 ? group.x.map((x, k) => ({ x, low: group.mean[k] - group.stderr[k], high: group.mean[k] + group.stderr[k] })) : [] },
-          { kind: "step", class: `c${i % PALETTE}`, data: group.x.map((x, k) => ({ x, y: group.mean[k] })) },
+        title: isEach ? "Best so far" : "Best so far, mean and standard error", describe: axisWords(axis), height: 340,
+        x: { label: byTime ? "time" : "finished trials", format: byTime ? duration : undefined }, y: { label: valueName(source, axis), log: "auto" },
+        marks: shown.flatMap(([group, colour]) => [
+          { kind: "band", class: colour, data: group.n_studies > 1 ? group.x.map((x, k) => ({ x, low: group.mean[k] - group.stderr[k], high: group.mean[k] + group.stderr[k] })) : [] },
+          { kind: "step", class: colour, data: group.x.map((x, k) => ({ x, y: group.mean[k] })) },
         ]),
+        empty: "no curve is chosen",
       }),
-      legend(series.groups.map((group, i) => [`c${i % PALETTE}`, `${group.name}${group.n_studies > 1 ? ` (${group.n_studies} studies)` : ""}`])));
+      el("ul", { class: "legend" }, series.groups.map((group, i) => el("li", { class: `c${i % PALETTE}` },
+        el("button", { type: "button", id: `curve-${i}`, "aria-pressed": String(!hidden.has(group.name)), title: "show or hide", click: () => toggle(group.name) }, `${group.name}${group.n_studies > 1 ? ` (${group.n_studies} studies)` : ""}`)))));
   } else if (series) parts.push(quiet(series.message));
-  parts.push(table("studies", ["study", "searcher", "seed", "trials", "best", "state"], compared.studies.map((s) => [
-    s.address ? el("a", { href: s.address }, s.name) : s.name, s.searcher, String(s.seed), s.trials, number(s.best, 6), s.state ? badge(s.state) : "–"])));
+  parts.push(table("studies", ["study", "data", "metric", "searcher", "seed", "trials", "best", "state"], compared.studies.map((s) => [
+    s.address ? el("a", { href: s.address }, s.name) : s.name, s.data || "own objective", s.metric, s.searcher, String(s.seed), s.trials, number(s.best, 6), s.state ? badge(s.state) : "–"])));
   return parts;
+}
+
+function axisWords(axis) {
+  return `${axis.data || "own objective"}: ${axis.unit ? `${axis.metric} [${axis.unit}]` : axis.metric}`;
 }
 
 async function aboutPage(source) {
@@ -541,26 +586,13 @@ async function aboutPage(source) {
   if (!about.commands) return [el("h2", {}, "About this study"), quiet("There is no study to be read yet.")];
   return [
     section("About this study", facts([
-      ["study", about.name], ["file", about.file], ["searcher", about.searcher], ["seed", String(about.seed)], ["direction", about.direction], ["values are", valueName(source)],
+      ["study", about.name], ["file", about.file], ["searcher", about.searcher], ["seed", String(about.seed)], ["direction", about.direction], ["values are", valueName(source)[0]],
       ["networks", about.kind], ["trials from the pool", about.n_pool], [source.isLive ? "server started" : "report made", about.made],
     ])),
-    modelPart(about.model),
     section("Do it again", about.commands.map(([words, command]) => [el("p", {}, words), el("pre", { tabindex: 0 }, command)])),
     section("Versions", facts(Object.entries(about.versions))),
     section("Settings", quiet("Everything that decides what the study proposes, as it was stored when it began."), el("div", { class: "settings" }, settingsPart(about.settings))),
   ];
-}
-
-// What the recommended model goes by and where it errs, as the search left it beside the study.
-function modelPart(model) {
-  if (!model || !Array.isArray(model.importance)) return null;
-  const parts = [quiet(`Measured on ${model.n_rows} ${model.rows} rows by the recommended model; calibration is off by ${number(model.calibration_error, 3)} on average.`)];
-  if (model.importance.length) parts.push(table(`importance: ${model.metric} worse by, when the column is shuffled`, ["column", "worse by"], model.importance.slice(0, 30).map((row) => [row.column, number(row.worse, 4)])));
-  if (model.confusion.length) parts.push(table("confusion: rows of each class (down), predicted as (across)", ["", ...model.classes], model.confusion.map((row, i) => [model.classes[i], ...row])));
-  const residuals = Object.entries(model.residuals);
-  if (residuals.length) parts.push(table("residuals (truth - prediction), quantiles", ["target", ...model.levels.map(String)], residuals.map(([name, levels]) => [name, ...levels.map((level) => number(level, 4))])));
-  parts.push(table("calibration", ["predicted", "true", "rows"], model.calibration.map(([said, truth, rows]) => [number(said, 4), number(truth, 4), rows])));
-  return section("The recommended model", parts);
 }
 
 // Nested settings as rows, inner names joined by dots; fingerprints are shortened.
