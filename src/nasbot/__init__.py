@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from nasbot.exporting.export import export
     from nasbot.exporting.model_file import load_model
     from nasbot.gp import BeliefOptions, GraphGP
+    from nasbot.pacing import MedianPacer, NoPacer
     from nasbot.plots.plot import plot
     from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
     from nasbot.study import Budget, Study, StudyView, maximise, minimise
@@ -98,6 +99,7 @@ _LATER = {
     **dict.fromkeys(("BeliefOptions", "GraphGP"), "nasbot.gp"),
     **dict.fromkeys(("Callbacks", "Follower", "OnBest"), "nasbot.callbacks.follower"),
     "MLflowLog": "nasbot.callbacks.mlflow_log",
+    **dict.fromkeys(("MedianPacer", "NoPacer"), "nasbot.pacing"),
     "plot": "nasbot.plots.plot",
     "TensorBoardLog": "nasbot.callbacks.tensorboard_log",
     **dict.fromkeys(("NASBOT", "EvolutionSearch", "RandomSearch", "TreeBO"), "nasbot.searchers"),
@@ -151,10 +153,12 @@ __all__ = [
     "MLflowLog",
     "MassRules",
     "Matching",
+    "MedianPacer",
     "NASBOTClassifier",
     "NASBOTRegressor",
     "NasbotError",
     "NeighbourIndex",
+    "NoPacer",
     "OnBest",
     "OptionError",
     "Otmann",

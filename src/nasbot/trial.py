@@ -4,7 +4,8 @@ Everything here is a frozen value. Values are as the objective gave them; ``Hist
 beliefs, which maximise.
 
     waiting --> running --> completed    Scored
-       ^           |   \\--> failed       Failed, with a cause
+       ^           |   \\--> stopped      Stopped: it fell behind, and a pacer ended it
+       |           |   \\--> failed       Failed, with a cause
        |           |    \\-> cancelled    Cancelled
        \\-----------/                     its worker or its driver died; it will be run again
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias, overload
@@ -65,6 +66,7 @@ class TrialState(StrEnum):
     WAITING = "waiting"
     RUNNING = "running"
     COMPLETED = "completed"
+    STOPPED = "stopped"
     FAILED = "failed"
     CANCELLED = "cancelled"
 
@@ -120,6 +122,45 @@ class Failed:
         object.__setattr__(self, "details", plain_json(self.details))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Stopped:
+    """A training that a pacer ended, because others had done better by then.
+
+    It has no value, so it is neither best nor promoted; beliefs take the value expected of it.
+    """
+
+    step: int  # at which it fell behind
+    value: float  # the best it had reported by then
+    bar: float  # what it would have had to reach
+    expected: float  # ``value``, and what others gained from there to their ends
+    share: float  # of the steps of such a training, at the bar; the rest was saved
+    place: int  # among those compared at that step, itself included, from 1
+    among: int
+
+    def __post_init__(self) -> None:
+        for name in ("value", "bar", "expected", "share"):
+            object.__setattr__(self, name, _finite(getattr(self, name)))
+
+    @property
+    def reason(self) -> str:
+        """Why, in words."""
+        return (
+            f"discarded at step {self.step:,}, {self.share:.0%} of a training: {self.value:.4g} was place {self.place} "
+            f"of {self.among} there, and the bar {self.bar:.4g}"
+        )
+
+    def to_dict(self) -> dict[str, Json]:
+        """As plain data."""
+        return plain_json(asdict(self))
+
+    @classmethod
+    def from_dict(cls, record: object) -> Stopped:
+        """What ``to_dict`` wrote; CodecError for anything else."""
+        found = _json.fields(record, "stopped", tuple(entry.name for entry in fields(cls)))
+        whole = ("step", "place", "among")
+        return cls(**{name: (_json.whole if name in whole else _json.number)(v, name) for name, v in found.items()})  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True)
 class Cancelled:
     """Somebody no longer wanted it."""
@@ -130,10 +171,11 @@ class Cancelled:
         object.__setattr__(self, "message", utf8(self.message))
 
 
-Outcome: TypeAlias = Scored | Failed | Cancelled
+Outcome: TypeAlias = Scored | Stopped | Failed | Cancelled
 
 _FINAL_STATE: Mapping[type, TrialState] = {
     Scored: TrialState.COMPLETED,
+    Stopped: TrialState.STOPPED,
     Failed: TrialState.FAILED,
     Cancelled: TrialState.CANCELLED,
 }
@@ -327,8 +369,12 @@ _NEXT_STATES: Mapping[TrialState, frozenset[TrialState]] = {
 
 
 class Evaluated(NamedTuple):
-    """The candidates that have values, and the values, higher being better, in the order of their recording."""
+    """What beliefs go by: candidates and values, higher being better, in the order of their recording.
 
+    Of a trial that was stopped the value is the one expected of it.
+    """
+
+    trials: Sequence[Trial]
     candidates: Sequence[Candidate]
     values: NDArray[np.float64]  # read-only
     fidelities: NDArray[np.float64]  # read-only
@@ -347,7 +393,8 @@ class _Ledger:
         self.finished: list[Trial] = []
         self.completed: list[Trial] = []
         self.failed: list[Trial] = []
-        self.candidates: list[Candidate] = []  # of those completed
+        self.valued: list[Trial] = []  # completed or stopped
+        self.candidates: list[Candidate] = []  # theirs
         self.columns = np.empty((2, 64))  # their values, higher being better, and their fidelities; room behind them
         # The first outcome of each candidate that need not be proposed again; filled in where that is asked for.
         self.places: dict[str, int] = {}
@@ -363,9 +410,9 @@ class _Ledger:
         return ledger
 
     @property
-    def lengths(self) -> tuple[int, int, int]:
-        """How many are finished, completed, failed."""
-        return len(self.finished), len(self.completed), len(self.failed)
+    def lengths(self) -> tuple[int, int, int, int]:
+        """How many are finished, completed, failed, and completed or stopped."""
+        return len(self.finished), len(self.completed), len(self.failed), len(self.valued)
 
     def place_first(self, n: int) -> None:
         """Fill in ``places`` and ``places_at`` for the first ``n``."""
@@ -379,12 +426,15 @@ class _Ledger:
 
     def _append(self, trial: Trial) -> None:
         self.by_number[trial.number] = trial
-        if trial.value is not None:
-            n = len(self.completed)
+        value = trial.outcome.expected if isinstance(trial.outcome, Stopped) else trial.value
+        if value is not None:
+            n = len(self.valued)
             if n == self.columns.shape[1]:
                 self.columns = np.concatenate([self.columns, np.empty_like(self.columns)], axis=1)
-            self.columns[:, n] = self.direction.turned(trial.value), trial.fidelity
+            self.columns[:, n] = self.direction.turned(value), trial.fidelity
             self.candidates.append(trial.candidate)
+            self.valued.append(trial)
+        if trial.value is not None:
             self.completed.append(trial)
         elif isinstance(trial.outcome, Failed):
             self.failed.append(trial)
@@ -402,7 +452,7 @@ class History(Sequence[Trial]):
     _n: int
     _pending: Mapping[int, Trial]  # by number, ascending
     _ledger: _Ledger
-    _lengths: tuple[int, int, int]  # how many of those in its lists: finished, completed, failed
+    _lengths: tuple[int, int, int, int]  # how many of those in its lists: finished, completed, failed, valued
 
     def __init__(self, trials: Iterable[Trial] = (), direction: Direction = Direction.MAXIMISE) -> None:
         trials = tuple(trials)
@@ -476,7 +526,7 @@ class History(Sequence[Trial]):
     @property
     def n_begun(self) -> int:
         """How many trials a budget has paid for: all but those that wait or were cancelled."""
-        n_cancelled = self._n_finished - self._lengths[1] - self._lengths[2]
+        n_cancelled = self._n_finished - self._lengths[2] - self._lengths[3]
         return self._n - n_cancelled - sum(trial.started is None for trial in self._pending.values())
 
     @property
@@ -486,10 +536,11 @@ class History(Sequence[Trial]):
 
     @cached_property
     def evaluated(self) -> Evaluated:
-        """The candidates of ``completed``, their values turned so that higher is better, and their fidelities."""
-        columns = self._ledger.columns[:, : self._lengths[1]]
+        """Trials completed or stopped, their candidates, values turned so that higher is better, and fidelities."""
+        n = self._lengths[3]
+        columns = self._ledger.columns[:, :n]
         columns.setflags(write=False)
-        return Evaluated(First(self._ledger.candidates, self._lengths[1]), *columns)
+        return Evaluated(First(self._ledger.valued, n), First(self._ledger.candidates, n), *columns)
 
     def merit(self, trial: Trial) -> float:
         """The value of a completed trial, turned so that higher is better."""
@@ -499,9 +550,15 @@ class History(Sequence[Trial]):
     @cached_property
     def ranked(self) -> tuple[Trial, ...]:
         """Trials with a value at full fidelity, the best first; of equals the one recorded first."""
-        _, values, fidelities = self.evaluated
+        trials, _, values, fidelities = self.evaluated
         order = np.argsort(-values, kind="stable")
-        return tuple(self._ledger.completed[i] for i in order[fidelities[order] >= 1])
+        full = (trials[i] for i in order[fidelities[order] >= 1])
+        return tuple(trial for trial in full if trial.value is not None)
+
+    @property
+    def stopped(self) -> Sequence[Trial]:
+        """Trials that a pacer stopped, in the order in which that was recorded."""
+        return [trial for trial in self.evaluated.trials if trial.value is None]
 
     @property
     def failed(self) -> Sequence[Trial]:
@@ -530,9 +587,11 @@ class History(Sequence[Trial]):
     @cached_property
     def best(self) -> Trial | None:
         """The best trial of full fidelity, the first recorded of equal ones; None while there is none."""
-        _, values, fidelities = self.evaluated
+        if self._lengths[1] < self._lengths[3]:  # some were stopped
+            return self.ranked[0] if self.ranked else None
+        trials, _, values, fidelities = self.evaluated
         full = np.flatnonzero(fidelities >= 1)
-        return self._ledger.completed[full[values[full].argmax()]] if len(full) else None
+        return trials[full[values[full].argmax()]] if len(full) else None
 
     def with_trial(self, trial: Trial) -> History:
         """The history in which ``trial`` is the next one, or replaces its earlier self; it costs no copy of the others.

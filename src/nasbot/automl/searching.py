@@ -53,6 +53,7 @@ from nasbot.domain import Domain, Fidelity, Param, fidelity_of
 from nasbot.errors import FileError, OptionError, StorageError, StudyError
 from nasbot.execution import Executor, SerialExecutor
 from nasbot.otmann.solver import compile_in_background
+from nasbot.pacing import Pacer, pacer_of
 from nasbot.storage import Address, MemoryStorage, Storage, is_begun, open_storage
 from nasbot.storage.addresses import place_of
 from nasbot.study import Budget, Study, StudyView
@@ -101,6 +102,7 @@ def search(
     searcher: Searcher | str = "nasbot",
     tune: str | Sequence[str] | Mapping[str, Param] | None = "auto",
     fidelity: Fidelity | str | None = None,
+    pacer: Pacer | str | None = None,
     recipe: Recipe | str = "fast",
     pool: str | Sequence[Candidate | Architecture] = "default",
     start_from: Sequence[Architecture] = (),
@@ -146,6 +148,7 @@ def search(
         tune: params searched with the networks: "auto", names, ``{"learning_rate": Float(...)}``, or None.
         fidelity: shorter trainings that decide who gets a full one: "steps", "rows" (fewer of them to learn from),
             "boca", or ``Fidelity(least=1/9, factor=3)``; None: full ones only.
+        pacer: what ends trainings that fall behind others at the same step, "median" or an object; None: nothing does.
         recipe: how networks are trained; an object, "fast" or "paper".
         pool: the candidates to begin with: "default" (strong plain networks), "paper", or your own.
         start_from: networks to begin with, before the pool.
@@ -193,6 +196,7 @@ def search(
     checked_seed(seed)
     _check_numbers(seconds_per_trial, max_failures)
     rungs = fidelity_of(fidelity)
+    paced = pacer_of(pacer)
     if isinstance(executor, str):
         check_place(
             executor,
@@ -269,7 +273,7 @@ def search(
         storage = open_storage(path, vocabulary=domain.networks.vocabulary, shared=shared)
     try:
         taken_over = _taken_over(source, path, finder, context) if storage.settings() is None else ()
-        study = _study(storage, finder, seed, judged_by, context, taken_over)
+        study = _study(storage, finder, seed, judged_by, context, taken_over, paced)
         if on_start is not None:
             is_spent = stored is not None and plan.end.is_spent(
                 trials=sum(t.state is not TrialState.CANCELLED for t in study.history), seconds=study.elapsed()
@@ -420,10 +424,13 @@ def _study(
     metric: Metric | None,
     context: Mapping[str, Json],
     taken_over: Sequence[Trial],
+    pacer: Pacer,
 ) -> Study:
     direction = Direction.MAXIMISE if metric is not None and metric.higher_is_better else Direction.MINIMISE
     try:
-        return Study(storage, searcher, seed=seed, direction=direction, context=context, taken_over=taken_over)
+        return Study(
+            storage, searcher, seed=seed, direction=direction, context=context, pacer=pacer, taken_over=taken_over
+        )
     except StudyError as error:
         raise StudyError(_in_one_line(str(error))) from None
 

@@ -25,7 +25,8 @@ def summary_of(study: FoundStudy) -> str:
     failures = ", ".join(f"{n} {cause}" for cause, n in causes.most_common())
     lines = [
         *data.summary(),
-        f"trials: {len(history.completed)} completed, {len(history.failed)} failed{f' ({failures})' * bool(failures)}",
+        f"trials: {len(history.completed)} completed, {len(history.failed)} failed{f' ({failures})' * bool(failures)}"
+        + (f", {len(history.stopped)} stopped early" if history.stopped else ""),
     ]
     if best is None:
         return "\n".join([*lines, "best: none yet"])
@@ -73,9 +74,10 @@ def record_of(study: FoundStudy) -> dict[str, Json]:
         "recommended_trial": None if again is None else again.number,
         "params": None if best is None else dict(best.candidate.params),
         "refitted": list(refitted_trials(study)),
-        "trials": len(history.completed) + len(history.failed),
+        "trials": len(history.completed) + len(history.failed) + len(history.stopped),
         "completed": len(history.completed),
         "failed": dict(causes),
+        "stopped": len(history.stopped),
         "seconds": study.driven_seconds,
     }
 

@@ -59,7 +59,7 @@ class Callbacks:
 class Ended(NamedTuple):
     """How a trial ended, in the objective's own sense."""
 
-    value: float | None  # None where it failed or was cancelled
+    value: float | None  # None where it failed, was stopped or cancelled
     cause: str  # of a failure; empty otherwise
     best: float | None  # of the study so far
     is_record: bool  # whether this is it

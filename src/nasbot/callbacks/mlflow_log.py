@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nasbot.callbacks.follower import Ended, Follower, missing_extra
-from nasbot.trial import Cancelled, Direction, Failed, History, Point, Trial
+from nasbot.trial import Cancelled, Direction, Failed, History, Point, Stopped, Trial
 
 PARENT = "mlflow.parentRunId"  # MLflow's own tag: shows a run inside another
 
@@ -95,6 +95,8 @@ class MLflowLog(Follower):
         if isinstance(trial.outcome, Failed):
             self._client.set_tag(run, "nasbot.cause", end.cause)
             self._client.set_tag(run, "nasbot.message", trial.outcome.message[:5000])
+        if isinstance(trial.outcome, Stopped):
+            self._client.set_tag(run, "nasbot.message", trial.outcome.reason)
         status = "FAILED" if end.cause else "KILLED" if isinstance(trial.outcome, Cancelled) else "FINISHED"
         self._client.set_terminated(run, status)
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from nasbot.cli._outcome import one_line
-from nasbot.trial import FINAL, POOL, Failed, Scored, Trial, TrialState
+from nasbot.trial import FINAL, POOL, Failed, Scored, Stopped, Trial, TrialState
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -99,7 +99,7 @@ class _State:
         self.last: list[Trial] = []
         self.best: Trial | None = None
         self.causes: Counter[str] = Counter()
-        self.n_completed = 0
+        self.n_completed = self.n_stopped = 0
         for trial in trials:
             if trial.state.is_final:
                 self.take(trial)
@@ -111,7 +111,7 @@ class _State:
 
     @property
     def n_finished(self) -> int:
-        return self.n_completed + sum(self.causes.values())
+        return self.n_completed + self.n_stopped + sum(self.causes.values())
 
     def take(self, trial: Trial) -> bool:
         """Remember what became of a trial; whether it is the best so far."""
@@ -124,10 +124,11 @@ class _State:
         self.last = [*self.last, trial][-LAST_SHOWN:]
         if isinstance(trial.outcome, Failed):
             self.causes[str(trial.outcome.cause)] += 1
+        self.n_stopped += isinstance(trial.outcome, Stopped)
         if not isinstance(trial.outcome, Scored):
             return False
         self.n_completed += 1
-        is_best = self.best is None or self.cost(trial) < self.cost(self.best)
+        is_best = trial.fidelity >= 1 and (self.best is None or self.cost(trial) < self.cost(self.best))
         if is_best:
             self.best = trial
         return is_best
@@ -172,6 +173,8 @@ class _Lines:
         if isinstance(trial.outcome, Failed):
             first = one_line((trial.outcome.message.splitlines() or [""])[0][:120])
             return f"trial {trial.number:3d}  failed ({trial.outcome.cause}) after {took}: {first}"
+        if isinstance(trial.outcome, Stopped):
+            return f"trial {trial.number:3d}  {trial.outcome.reason}  {took}"
         if not isinstance(trial.outcome, Scored):
             return f"trial {trial.number:3d}  cancelled"
         best = "  best so far" if is_best else ""
@@ -194,7 +197,7 @@ def _table(state: _State) -> RenderableType:
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("network", no_wrap=True)
     for trial in state.last:
-        table.add_row(*_row(trial, state), style="dim" if isinstance(trial.outcome, Failed) else None)
+        table.add_row(*_row(trial, state), style="dim" if isinstance(trial.outcome, Failed | Stopped) else None)
     for trial in state.running.values():
         table.add_row(*_row(trial, state), style="cyan")
     best = (
@@ -203,9 +206,10 @@ def _table(state: _State) -> RenderableType:
         else f"{value_of(state.best):.5g} (trial {state.best.number}: {described(state.best)[:60]})"
     )
     failures = ", ".join(f"{n} {cause}" for cause, n in state.causes.most_common()) or "none"
+    stopped = f"{state.n_stopped} stopped early, " if state.n_stopped else ""
     lines = [
         f"best so far  {best}",
-        f"trials       {state.n_completed} completed, {len(state.running)} running; failures: {failures}",
+        f"trials       {state.n_completed} completed, {stopped}{len(state.running)} running; failures: {failures}",
         f"budget       {state.left()}    (Ctrl-C leaves safely; the same command goes on)",
     ]
     return Group(table, Text("\n".join(lines)))
@@ -218,15 +222,19 @@ def _row(trial: Trial, state: _State) -> tuple[str, str, str, str, str]:
         value = f"{min(curve, key=state.metric.cost):.4g} …" if curve else "starting"
     else:
         took = trial.seconds or 0.0
-        value = (
-            f"{value_of(trial):.4g}" if isinstance(trial.outcome, Scored) else str(getattr(trial.outcome, "cause", "-"))
-        )
+        value = _value(trial)
     mark = " *" if state.best is not None and trial.number == state.best.number else ""
     # Cut here: a column that is too wide would take the room of all the others.
     network = described(trial)
     room = max(MIN_NETWORK, state.width - OTHER_COLUMNS)
     network = network if len(network) <= room else network[: room - 1] + "…"
     return f"{trial.number}{mark}", value, sparkline(curve), duration(max(0.0, took)), network
+
+
+def _value(trial: Trial) -> str:
+    if isinstance(trial.outcome, Scored):
+        return f"{trial.outcome.value:.4g}"
+    return "stopped" if isinstance(trial.outcome, Stopped) else str(getattr(trial.outcome, "cause", "-"))
 
 
 def screen() -> Console:

@@ -92,6 +92,9 @@ def run(
             metavar="OF", help="Short trainings decide who gets a full one: steps, rows (fewer) or boca; or none."
         ),
     ] = "none",
+    pacer: Annotated[
+        str, typer.Option(help="End trainings that fall behind the others at the same step: none or median.")
+    ] = "none",
     pool: Annotated[str, typer.Option(help="Networks to begin with: default (plain ones) or paper.")] = "default",
     folds: Annotated[
         str, typer.Option(metavar="K", help="Folds of a cross-validation; 1 for none, auto: 5 where rows are few.")
@@ -177,6 +180,7 @@ def run(
         searcher=searcher,
         tune=tune,
         fidelity=fidelity,
+        pacer=pacer,
         pool=pool,
         folds=int(folds) if folds.isdecimal() else folds,
         refit=refit,

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Scored
+from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Scored, Stopped
 
 HEADER = struct.Struct(">II")
 MAX_FRAME = 16_000_000
@@ -70,6 +70,8 @@ def outcome_record(outcome: Outcome) -> dict[str, Any]:
     match outcome:
         case Scored(value, details):
             return {"value": value, "details": details}
+        case Stopped() as stopped:
+            return {"stopped": stopped.to_dict()}
         case Failed(cause, message, details):
             return {"cause": str(cause), "message": message, "details": details}
         case Cancelled(message):
@@ -81,6 +83,8 @@ def outcome_from(record: Mapping[str, Any]) -> Outcome:
     try:
         if "value" in record:
             return Scored(record["value"], record["details"])
+        if "stopped" in record:
+            return Stopped.from_dict(record["stopped"])
         if "cause" in record:
             return Failed(FailureCause(record["cause"]), record["message"], record["details"])
         return Cancelled(record["message"])

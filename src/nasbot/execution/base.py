@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias
 from nasbot.architecture import Architecture
 from nasbot.candidate import Candidate
 from nasbot.errors import OptionError, StudyError
+from nasbot.pacing import Bar
 from nasbot.trial import Outcome, Point
 
 # objective(arch) -> number, to be maximised (or minimised, if the study says so). One with a parameter named ``params``
@@ -23,12 +24,13 @@ Objective: TypeAlias = Callable[..., object]
 
 @dataclass(frozen=True)
 class Job:
-    """One evaluation to do: the trial's number, its candidate and fidelity, and the study's seed."""
+    """One evaluation to do: the trial's number, its candidate and fidelity, the study's seed, and a pacer's bars."""
 
     number: int
     candidate: Candidate
     seed: int = 0
     fidelity: float = 1.0
+    bars: tuple[Bar, ...] = ()
 
     @property
     def arch(self) -> Architecture:
@@ -76,6 +78,7 @@ class Executor(Protocol):
       order they were made, and nothing comes after it.
     - Contained: however an evaluation ends (exception, limit, death of its process, nonsense returned) that is a Failed
       outcome with its cause. It raises nothing here and disturbs no other evaluation.
+    - Paced: a training that reports less than its job's bars ask for ends there, as Stopped.
     - Finite: a Scored outcome holds a finite number. Reported values are finite; others are dropped.
     - Prompt: ``submit`` does not wait for the evaluation where that runs elsewhere; ``wait`` returns as soon as there
       is an event. With ``Limits``, an evaluation that crosses one is ended and fails as timeout or oom.

@@ -20,7 +20,7 @@ from nasbot.candidate import Params
 from nasbot.errors import DivergedError, NasbotError, RefusedError
 from nasbot.execution._frames import FrameError, outcome_record, packed
 from nasbot.execution.base import Job, Objective
-from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point, Scored
+from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point, Scored, Stopped
 
 MAX_MESSAGE = 500
 MAX_TRACEBACK = 4000
@@ -32,17 +32,25 @@ MACHINE_ERRORS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQU
 MACHINE_SIGNS = tuple(os.strerror(number) for number in (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT))
 
 
+class TrialStopped(BaseException):
+    """Raised by ``trial.report`` where a pacer's bar was missed. Not an Exception: nobody catches it by accident."""
+
+
 class LiveTrial:
     """What an objective that asks for ``trial`` is given."""
 
-    def __init__(self, job: Job, send: Callable[[Point], None]) -> None:
+    def __init__(self, job: Job, send: Callable[[Point], None], *, raises: bool = True) -> None:
         self.number = job.number
         self.arch: Architecture = job.arch
         self.params: Params = job.candidate.params
         self.fidelity = job.fidelity  # the share of a full training, in (0, 1]; more for finals
         self.seed = derived_seed(job.seed, job.number, Role.OBJECTIVE)  # for libraries that want a whole number
+        self.stopped: Stopped | None = None  # once a bar was missed
         self._study_seed = job.seed
         self._send = send
+        self._bars = job.bars
+        self._best: float | None = None
+        self._raises = raises  # else ``stopped`` alone says it
 
     @property
     def rng(self) -> np.random.Generator:
@@ -50,21 +58,43 @@ class LiveTrial:
         return stream(self._study_seed, self.number, Role.OBJECTIVE)
 
     def report(self, step: int, value: float) -> None:
-        """Add a point to the trial's curve. A value that is not finite is not recorded; the trial goes on."""
+        """Add a point to the trial's curve. A value that is not finite is not recorded; the trial goes on.
+
+        Where the study has a pacer the values are those that the objective returns in the end, in the same sense, and
+        TrialStopped is raised where they fall behind.
+        """
         score = as_number(value)
         position = int(step)
-        if score is not None and math.isfinite(score) and abs(position) <= MAX_STEP:
+        if self.stopped is None and score is not None and math.isfinite(score) and abs(position) <= MAX_STEP:
             self._send(Point(position, score))
+            self._compare(position, score)
+        if self.stopped is not None and self._raises:
+            raise TrialStopped(self.stopped.reason)
+
+    def _compare(self, step: int, value: float) -> None:
+        """Hold the best so far against each bar, once."""
+        if not self._bars:
+            return
+        turned = self._bars[0].direction.turned
+        self._best = value if self._best is None else max(self._best, value, key=turned)
+        passed = [bar for bar in self._bars if bar.step <= step]
+        for bar in passed:
+            self.stopped = self.stopped or bar.stopped(step, self._best)
+        self._bars = self._bars[len(passed) :]
 
 
 def evaluate(objective: Objective, live: LiveTrial) -> Outcome:
     """The outcome of one call, whatever happens in it; only KeyboardInterrupt passes."""
     try:
-        return within_limit(outcome_of(called(objective, live)))
+        outcome = within_limit(outcome_of(called(objective, live)))
     except KeyboardInterrupt:
         raise
+    except TrialStopped:
+        assert live.stopped is not None
+        return live.stopped
     except BaseException as error:  # noqa: BLE001  an objective may raise anything, SystemExit included
-        return failure_of(error)
+        return live.stopped or failure_of(error)
+    return live.stopped or outcome
 
 
 def within_limit(outcome: Outcome) -> Outcome:
@@ -93,7 +123,7 @@ def wanted(objective: Objective) -> tuple[str, ...]:
 
 def outcome_of(returned: object) -> Outcome:
     """What an objective's return value means: a finite number is a score, all else a failure that says what came."""
-    if isinstance(returned, Scored | Failed | Cancelled):
+    if isinstance(returned, Scored | Stopped | Failed | Cancelled):
         return returned
     value = as_number(returned)
     if value is None:

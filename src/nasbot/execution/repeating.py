@@ -35,7 +35,7 @@ class Repeated:
         values: list[float] = []
         details: Mapping[str, Json] = {}
         for look in range(self.repeats):
-            outcome = outcome_of(called(self.objective, _Look(trial, look)))
+            outcome = outcome_of(called(self.objective, _Look(trial, look) if look else trial))
             if not isinstance(outcome, Scored):
                 return outcome
             values.append(outcome.value)
@@ -44,23 +44,19 @@ class Repeated:
 
 
 class _Look(LiveTrial):
-    """A trial as one of its looks sees it: a seed of its own; only the first one draws a curve."""
+    """A trial as its second look or a later one sees it: with a seed of its own; the first one draws the curve."""
 
     def __init__(self, trial: LiveTrial, look: int) -> None:
         self.__dict__.update(trial.__dict__)
-        self._look = look
-        if look:
-            self.seed = int(np.random.SeedSequence([trial.seed, look]).generate_state(1)[0])
+        self.seed = int(np.random.SeedSequence([trial.seed, look]).generate_state(1)[0])
 
     @property
     def rng(self) -> np.random.Generator:
         """A fresh generator that is the same whenever and wherever this look is taken."""
-        return np.random.default_rng(self.seed) if self._look else super().rng
+        return np.random.default_rng(self.seed)
 
     def report(self, step: int, value: float) -> None:
-        """Add a point to the trial's curve, at the first look."""
-        if not self._look:
-            super().report(step, value)
+        """Nothing: a trial has one curve."""
 
 
 def repeats_shown(values: list[float]) -> dict[str, Json]:

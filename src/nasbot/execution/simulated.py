@@ -54,9 +54,12 @@ class SimulatedExecutor:
             raise StudyError("the executor has no objective: start it first, and do not use it after close")
         check_can_submit(job, list(self._events), self.slots)
         points: list[Event] = []
-        live = LiveTrial(job, lambda point: points.append(Reported(job.number, point)))
+        # A training that is stopped is computed to its end all the same, for that says how long it would have taken.
+        live = LiveTrial(job, lambda point: points.append(Reported(job.number, point)), raises=False)
         with allowed():
             outcome, seconds = self._timed(self._objective, live)
+        if live.stopped is not None:
+            outcome, seconds = live.stopped, live.stopped.share * seconds
         if self.limits.seconds is not None and seconds > self.limits.seconds:
             seconds, points = self.limits.seconds, []
             outcome = Failed(FailureCause.TIMEOUT, f"not finished within its limit of {seconds:g} s (simulated)")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from nasbot._typing import Json
 from nasbot.architecture import Layer
-from nasbot.trial import Cancelled, Failed, Forecast, Point, Scored, Trial
+from nasbot.trial import Cancelled, Failed, Forecast, Point, Scored, Stopped, Trial
 
 MAX_LINE = 200  # characters of a message in a table
 MAX_MESSAGE = 20_000  # the end of a longer one is what says why
@@ -95,10 +95,14 @@ def _layer(u: int, layer: Layer) -> dict[str, Json]:
 
 
 def _message(trial: Trial) -> str:
+    if isinstance(trial.outcome, Stopped):
+        return trial.outcome.reason
     return trial.outcome.message if isinstance(trial.outcome, Failed | Cancelled) else ""
 
 
 def _details(trial: Trial) -> Mapping[str, Json]:
+    if isinstance(trial.outcome, Stopped):
+        return trial.outcome.to_dict()
     return trial.outcome.details if isinstance(trial.outcome, Scored | Failed) else {}
 
 

@@ -134,7 +134,12 @@ def plot_acquisition(found: series.AcquisitionTrace, ax: Axes) -> None:
     low, high, n_beyond = reaching_limits(utilities, higher_is_better=True)
     ax.set_ylim(low, high)
     ax.plot([p.trial for p in found.points], utilities, color=GREY, linewidth=0.7, zorder=1)
-    for state, colour, size in (("completed", SKY, 18), ("failed", FAILED, 18), ("running", GREY, 18)):
+    for state, colour, size in (
+        ("completed", SKY, 18),
+        ("failed", FAILED, 18),
+        ("stopped", GREY, 18),
+        ("running", GREY, 18),
+    ):
         points = [p for p in found.points if p.state == state and not p.is_record]
         ax.scatter([p.trial for p in points], [p.utility for p in points], s=size, color=colour, linewidths=0, zorder=2)
     records = [p for p in found.points if p.is_record]

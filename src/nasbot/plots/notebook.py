@@ -19,7 +19,7 @@ from nasbot.plots import series
 from nasbot.plots.meaning import meaning_of
 from nasbot.plots.snapshot import Snapshot, Source, parent_of
 from nasbot.plots.style import BEST, SKY, clock, reaching_limits, short
-from nasbot.trial import Failed, Scored, Trial
+from nasbot.trial import Failed, Scored, Stopped, Trial
 
 if TYPE_CHECKING:
     from nasbot.otmann import Distances
@@ -60,6 +60,8 @@ def trial_html(trial: Trial) -> str:
     if isinstance(trial.outcome, Failed):
         lines = trial.outcome.message.strip().splitlines()
         facts.append(("failed", f"{trial.outcome.cause}" + (f": {lines[0][:200]}" if lines else "")))
+    if isinstance(trial.outcome, Stopped):
+        facts.append(("stopped", trial.outcome.reason))
     if trial.seconds is not None:
         facts.append(("time", clock(trial.seconds)))
     parent = parent_of(trial, trial.number)

@@ -122,7 +122,12 @@ def plot_timeline(found: series.Timeline, ax: Axes) -> None:
         return
     unit, name = time_unit(found.elapsed)
     quiet(ax, title, x=f"{name} on the study's clock", grid="x")
-    kinds = {"completed": (SKY, "completed"), "failed": (FAILED, "failed"), "running": ("#f3e3b5", "running")}
+    kinds = {
+        "completed": (SKY, "completed"),
+        "failed": (FAILED, "failed"),
+        "stopped": (GREY, "stopped early"),
+        "running": ("#f3e3b5", "running"),
+    }
     kinds["cancelled"] = ("#d4dae0", "cancelled")
     shown = []
     for state, (colour, label) in kinds.items():

@@ -632,7 +632,11 @@ class NASBOT(PoolSearcher):
             return settled.recommend(history, rng=rng)
         for_belief, _, _ = rng.spawn(3)
         view = self._view(history, for_belief, _Stopwatch())
-        return None if view is None else history.completed[view.numbers[np.argmax(view.belief.denoised.mean(axis=0))]]
+        if view is None:
+            return None
+        ordered = view.numbers[np.argsort(-view.belief.denoised.mean(axis=0), kind="stable")]
+        trials = (history.evaluated.trials[i] for i in ordered)
+        return next((trial for trial in trials if trial.value is not None), None)
 
     @on_one_blas_thread
     def believed(
@@ -674,7 +678,7 @@ class NASBOT(PoolSearcher):
         lower, median, upper = (sign * end for end in view.belief.interval(observed))
         lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
         middle = between.d.shape[0] // 2
-        numbers = [history.completed[i].number for i in view.numbers]
+        numbers = [history.evaluated.trials[i].number for i in view.numbers]
         for i, (candidate, change) in enumerate(asked):
             order = np.argsort(between.d_bar[middle, : view.n_evaluated, i], kind="stable")[:N_NEAREST]
             nearest = tuple(

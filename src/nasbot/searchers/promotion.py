@@ -30,15 +30,21 @@ def promotable(history: History, fidelity: Fidelity) -> list[Trial]:
     return sorted(found, key=lambda trial: (-trial.fidelity, -history.merit(trial), trial.rank))
 
 
+def standing(history: History, trial: Trial) -> tuple[int, int]:
+    """How many at the rung of this completed trial have better values, and how many it has seen, stopped ones too."""
+    rung = [other for other in history.evaluated.trials if math.isclose(other.fidelity, trial.fidelity)]
+    completed = [other for other in rung if other.value is not None]
+    return sum(history.merit(other) > history.merit(trial) for other in completed), len(rung)
+
+
 def by_rank(history: History, fidelity: Fidelity) -> Trial | None:
     """The trial to promote by successive halving: among the best 1/factor of all that its rung has seen.
 
     None where no rung has one: a new candidate is due.
     """
     for trial in promotable(history, fidelity):
-        rung = [other for other in history.completed if math.isclose(other.fidelity, trial.fidelity)]
-        n_better = sum(history.merit(other) > history.merit(trial) for other in rung)
-        if n_better < math.floor(len(rung) / fidelity.factor):
+        n_better, n_seen = standing(history, trial)
+        if n_better < math.floor(n_seen / fidelity.factor):
             return trial
     return None
 

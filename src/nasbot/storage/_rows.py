@@ -25,6 +25,7 @@ from nasbot.trial import (
     Point,
     Provenance,
     Scored,
+    Stopped,
     Trial,
     TrialState,
 )
@@ -36,19 +37,15 @@ SHARED_COLUMNS = (
 OLD_COLUMNS = f"{SHARED_COLUMNS}, crc"  # of versions 1 and 2, in which all values were to be maximised
 COLUMNS = f"{SHARED_COLUMNS}, params, fidelity, promoted_from, origin, forecast, crc"
 _NAMES = COLUMNS.split(", ")
+STOPPED = "stopped"  # the cause of a trial that a pacer ended
 Row = tuple[Any, ...]
 
 
 def trial_row(trial: Trial) -> Row:
     """The trial without its curve, in the order of COLUMNS."""
-    outcome = trial.outcome
     cells: Row = (
         trial.number,
-        str(trial.state),
-        _real(outcome.value) if isinstance(outcome, Scored) else None,
-        str(outcome.cause) if isinstance(outcome, Failed) else None,
-        outcome.message if isinstance(outcome, Failed | Cancelled) else None,
-        encoded(outcome.details) if isinstance(outcome, Scored | Failed) else None,
+        *_outcome_cells(trial),
         trial.rank,
         trial.proposed_after,
         trial.attempts,
@@ -64,6 +61,24 @@ def trial_row(trial: Trial) -> Row:
         None if trial.forecast is None else encoded(trial.forecast.to_dict()),
     )
     return (*cells, crc(cells))
+
+
+def _outcome_cells(trial: Trial) -> Row:
+    """State, value, cause, message and details. A trial that was stopped is kept as one that failed by that cause.
+
+    So tables of version 3 have room for it, and an older nasbot refuses it instead of taking it for a failure.
+    """
+    match trial.outcome:
+        case Scored(value, details):
+            return str(trial.state), _real(value), None, None, encoded(details)
+        case Stopped() as stopped:
+            return str(TrialState.FAILED), None, STOPPED, stopped.reason, encoded(stopped.to_dict())
+        case Failed(cause, message, details):
+            return str(trial.state), None, str(cause), message, encoded(details)
+        case Cancelled(message):
+            return str(trial.state), None, None, message, None
+        case _:
+            return str(trial.state), None, None, None, None
 
 
 def trial_of(
@@ -102,7 +117,7 @@ def trial_of(
         raise
     except (ValueError, TypeError) as error:  # a row with a right checksum that nasbot did not write
         raise StorageError(f"{where} is not a trial that nasbot wrote: {error}") from None
-    if trial.state != state:
+    if trial_row(trial)[1] != state:
         raise StorageError(f"{where}: recorded as {state}, but its record is that of a trial that is {trial.state}")
     return trial
 
@@ -113,6 +128,8 @@ def line_of(number: int, row: Row) -> Line:
         raise StorageError(f"trials are missing: expected {number}, got {row[0]}")
     _check_crc(f"trial {number}", row)
     cells = dict(zip(_NAMES, row, strict=True))
+    if cells["cause"] == STOPPED:
+        cells |= {"state": str(TrialState.STOPPED), "cause": None}
     return Line(*(cells[name] for name in Line._fields))
 
 
@@ -120,6 +137,8 @@ def _outcome(where: str, state: str, value: Any, cause: Any, message: Any, detai
     match state:
         case TrialState.COMPLETED:
             return Scored(value, decoded(where, details))
+        case TrialState.FAILED if cause == STOPPED:
+            return Stopped.from_dict(decoded(where, details))
         case TrialState.FAILED:
             return Failed(FailureCause(cause), message, decoded(where, details))
         case TrialState.CANCELLED:

@@ -20,6 +20,7 @@ def interrupted_message(study: StudyView, stop: Interrupted, *, resume: str = TH
     history = study.history
     waiting = sum(trial.state is TrialState.WAITING for trial in history)
     counts = f"{len(history.completed)} trials completed, {len(history.failed)} failed, {waiting} waiting"
+    counts += f", {len(history.stopped)} stopped early" if history.stopped else ""
     best = study.best
     found = "none yet" if best is None else f"trial {best.number} with {best.value:.6g}"
     by = NAMES.get(signal.Signals(stop.signal), signal.Signals(stop.signal).name)

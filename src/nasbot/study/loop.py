@@ -10,11 +10,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from nasbot.errors import ExhaustedError, FailingError, OptionError, StudyError
-from nasbot.execution import Event, Executor, Finished, Job, Reported
+from nasbot.execution import Event, Executor, Finished, Reported
 from nasbot.execution.interruption import allowed
 from nasbot.storage import Request, RequestKind, RunState
 from nasbot.study.budget import Budget
-from nasbot.trial import Cancelled, Failed, FailureCause, History, Point, Scored, Trial, TrialState
+from nasbot.trial import Cancelled, Failed, FailureCause, History, Point, Scored, Stopped, Trial, TrialState
 
 if TYPE_CHECKING:
     from nasbot.study.study import Study
@@ -100,7 +100,7 @@ class Loop:
                 return  # what is running may open new ways
             if trial is None:
                 return
-            self._executor.submit(Job(trial.number, trial.candidate, self._study.seed, trial.fidelity))
+            self._executor.submit(self._study.job(trial))
             self._running.add(trial.number)
             self._tell(trial)
 
@@ -162,7 +162,7 @@ class Loop:
             self._study.answer(request, f"trial {trial.number} is {trial.state}")
         if isinstance(event.outcome, Failed):
             self._failures.append(event.outcome)
-        elif isinstance(event.outcome, Scored):
+        elif isinstance(event.outcome, Scored | Stopped):
             self._failures.clear()
         self._tell(trial)
 

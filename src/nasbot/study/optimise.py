@@ -14,6 +14,7 @@ from nasbot.execution import Executor, Objective
 from nasbot.execution.evaluation import wanted
 from nasbot.execution.repeating import Repeated
 from nasbot.otmann.solver import compile_solver
+from nasbot.pacing import Pacer
 from nasbot.searchers.base import Searcher
 from nasbot.storage import is_begun
 from nasbot.study.budget import Budget
@@ -45,6 +46,7 @@ class SearchOptions(RunOptions, total=False):
     seed: int
     searcher: Searcher | None  # NASBOT with its defaults
     params: Mapping[str, Param]  # searched together with the network
+    pacer: Pacer | str | None  # what ends evaluations that fall behind: "median", or an object
     repeats: int  # evaluations of each candidate, with other seeds, whose mean is its value; 1
 
 
@@ -61,6 +63,7 @@ def maximise(objective: Objective, space: SearchSpace | str, **options: Unpack[S
         seed: random seed (initial choices, searcher, the objective's own).
         searcher: what chooses the networks; NASBOT with its defaults if not given.
         params: searched with the network: ``{"learning_rate": Float(1e-4, 1e-1, log=True)}``.
+        pacer: what ends evaluations that fall behind in what they report, "median" or an object; None: nothing does.
         repeats: evaluations of each candidate, each with a seed of its own, whose mean is its value; 1 if not given.
         workers: evaluations at a time, each in a process of its own where there are several.
         executor: another place to evaluate in, with workers and limits of its own.
@@ -106,11 +109,12 @@ def _optimised(
     repeats, context = options.get("repeats", 1), {}
     if repeats != 1:
         objective, context = Repeated(objective, repeats), {"repeats": repeats}
+    pacer = options.get("pacer")
     run: RunOptions = {key: options[key] for key in RunOptions.__annotations__ if key in options}  # type: ignore[literal-required, assignment]
     if name is None:
-        study = Study.in_memory(searcher, seed=seed, direction=direction, context=context)
+        study = Study.in_memory(searcher, seed=seed, direction=direction, context=context, pacer=pacer)
         return study.optimise(objective, budget, **run)
-    with Study.open(name, searcher, seed=seed, direction=direction, context=context) as study:
+    with Study.open(name, searcher, seed=seed, direction=direction, context=context, pacer=pacer) as study:
         study.optimise(objective, budget, **run)
     return StudyView.read(name, vocabulary=searcher.domain.networks.vocabulary, searcher=searcher)
 

@@ -13,7 +13,7 @@ from nasbot.errors import StudyError
 from nasbot.storage import Address, RequestKind, open_storage, post_request
 from nasbot.storage.addresses import place_of
 from nasbot.study.status import StudyStatus, status_of
-from nasbot.trial import RETRY, Cancelled, Failed, History, Provenance, Trial, TrialState
+from nasbot.trial import RETRY, Cancelled, Failed, History, Provenance, Stopped, Trial, TrialState
 
 
 class Asked(NamedTuple):
@@ -78,8 +78,8 @@ def check_request(history: History, kind: RequestKind, number: int) -> Trial:
     if kind is RequestKind.CANCEL and trial.state.is_final:
         raise StudyError(f"trial {number} is {trial.state} already; only one that waits or runs can be cancelled")
     if kind is RequestKind.RETRY:
-        if not isinstance(trial.outcome, Failed):
-            raise StudyError(f"trial {number} is {trial.state}; only one that failed can be tried again")
+        if not isinstance(trial.outcome, Failed | Stopped):
+            raise StudyError(f"trial {number} is {trial.state}; only one that failed or was stopped can be tried again")
         later = [t for t in history.trials[number + 1 :] if t.origin == Provenance(searcher=RETRY, of_trial=number)]
         if later and not isinstance(later[-1].outcome, Failed | Cancelled):
             raise StudyError(f"trial {number} is being tried again already, as trial {later[-1].number}")

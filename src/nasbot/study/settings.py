@@ -14,6 +14,7 @@ from nasbot.architecture.space import SearchSpace
 from nasbot.candidate import Candidate
 from nasbot.domain import PROMOTION, Domain, params_to_dict
 from nasbot.errors import StudyError
+from nasbot.pacing import NoPacer, Pacer
 from nasbot.trial import Direction
 
 if TYPE_CHECKING:  # at run time it would bring all searchers, and scipy, to whoever asks for a direction
@@ -30,8 +31,13 @@ def study_settings(
     direction: Direction,
     pool: Sequence[Candidate],
     context: Mapping[str, Json],
+    pacer: Pacer | None = None,
 ) -> dict[str, Json]:
-    """Everything that decides what a study proposes; ``context`` is whatever else must not change (data, recipe)."""
+    """Everything that decides what a study proposes; ``context`` is whatever else must not change (data, recipe).
+
+    The pacer only where it stops anything, so that studies without one stay as they are.
+    """
+    paced = {} if pacer is None or pacer.name == NoPacer.name else {"pacer": {"name": pacer.name, **pacer.settings()}}
     return plain_json(
         {
             "seed": seed,
@@ -40,6 +46,7 @@ def study_settings(
             "searcher": {"name": searcher.name, **searcher.settings()},
             "pool": [candidate.fingerprint[:DIGEST_CHARACTERS] for candidate in pool],
             "context": dict(context),
+            **paced,
         }
     )
 

@@ -24,9 +24,10 @@ from nasbot.architecture import Architecture
 from nasbot.candidate import Candidate
 from nasbot.domain import check_pool
 from nasbot.errors import NasbotError, OptionError, StudyError
-from nasbot.execution import Executor, Limits, Objective, SerialExecutor, outcome_of, process_executor
+from nasbot.execution import Executor, Job, Limits, Objective, SerialExecutor, outcome_of, process_executor
 from nasbot.execution.evaluation import as_number
 from nasbot.execution.interruption import Interrupted, allowed, leaving_on_signals, shielded
+from nasbot.pacing import Bar, NoPacer, Pacer, pacer_of
 from nasbot.searchers.base import Proposal, ProposesMany, Searcher
 from nasbot.storage import Answer, MemoryStorage, Request, Run, RunState, Storage, is_begun, open_storage
 from nasbot.storage.base import Decide, change
@@ -51,13 +52,15 @@ class StudyOptions(TypedDict, total=False):
     direction: str
     pool: Sequence[Candidate | Architecture] | None
     context: Mapping[str, Json] | None
+    pacer: Pacer | str | None
 
 
 class Study(StudyView):
     """A study to drive, by one thread of one process.
 
     ``pool`` is evaluated first (default: the searcher's own); ``context`` names whatever else must not change between
-    runs (the data, the recipe). All of these are stored at the beginning; a resume with others raises StudyError.
+    runs (the data, the recipe); ``pacer`` ends trainings that fall behind (``nasbot.pacing``). All of these are stored
+    at the beginning; a resume with others raises StudyError.
     ``taken_over`` are completed trials of another study that a new one begins with (``open`` with ``fork`` finds them).
     """
 
@@ -70,13 +73,20 @@ class Study(StudyView):
         direction: str = Direction.MAXIMISE,
         pool: Sequence[Candidate | Architecture] | None = None,
         context: Mapping[str, Json] | None = None,
+        pacer: Pacer | str | None = None,
         taken_over: Sequence[Trial] = (),
     ) -> None:
+        self.pacer = pacer_of(pacer)
         first = tuple(searcher.initial_pool() if pool is None else map(searcher.domain.candidate, pool))
         self.n_pool = len(first)
         _check_pool(first, searcher)
         given = study_settings(
-            searcher, seed=checked_seed(seed), direction=Direction.of(direction), pool=first, context=context or {}
+            searcher,
+            seed=checked_seed(seed),
+            direction=Direction.of(direction),
+            pool=first,
+            context=context or {},
+            pacer=self.pacer,
         )
         stored = storage.settings()
         if stored is None:
@@ -120,6 +130,7 @@ class Study(StudyView):
             direction: "maximise" or "minimise".
             pool: candidates to begin with instead of the searcher's own.
             context: what else makes values comparable (data, recipe), as plain data; another one is refused.
+            pacer: what ends trainings that fall behind, "median" or an object; None: nothing does.
 
         Returns:
             The study, to be driven by nobody else until it is closed, unless it is shared.
@@ -443,6 +454,16 @@ class Study(StudyView):
                 return [proposed.begun(self.elapsed())] if is_next else []
 
             return next(iter(self._change(next_proposed)), None)
+
+    def bars(self, trial: Trial) -> tuple[Bar, ...]:
+        """What the pacer asks of this trial: by what was known when it was chosen, so that a resume asks the same."""
+        if not trial.origin.was_proposed or self.pacer.name == NoPacer.name:
+            return ()
+        return tuple(self.pacer.bars(self.history.at_proposal(trial.number), trial))
+
+    def job(self, trial: Trial) -> Job:
+        """The trial as an executor takes it."""
+        return Job(trial.number, trial.candidate, self.seed, trial.fidelity, self.bars(trial))
 
     def propose_ahead(self, n: int) -> None:
         """Let so many trials wait, those that do so already included, where the searcher chooses many at once."""

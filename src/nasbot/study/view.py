@@ -37,7 +37,7 @@ def _row(trial: Trial) -> dict[str, object]:
         "state": str(trial.state),
         "value": trial.value,
         "failure": str(outcome.cause) if isinstance(outcome, Failed) else None,
-        "message": outcome.message if isinstance(outcome, Failed) else None,
+        "message": outcome.message if isinstance(outcome, Failed) else getattr(outcome, "reason", None),
         "started": trial.started,
         "finished": trial.finished,
         "seconds": trial.seconds,

@@ -13,14 +13,16 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from nasbot.architecture import Architecture, initial_pool
 from nasbot.candidate import Candidate
 from nasbot.errors import RefusedError, StudyError
 from nasbot.execution.base import Event, Executor, Finished, Job, Objective, Reported
 from nasbot.execution.evaluation import LiveTrial
+from nasbot.pacing import Bar
 from nasbot.testing.storage_conformance import expect
-from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point, Scored
+from nasbot.trial import Cancelled, Direction, Failed, FailureCause, Outcome, Point, Scored, Stopped
 
 PATIENCE = 120.0  # seconds; a test that waits this long has failed
 
@@ -56,6 +58,19 @@ class ExecutorConformance:
             assert points == [Point(step, step / 2) for step in (1, 2, 3)]
             assert isinstance(events[-1], Finished)
             assert {event.number for event in events} == {5}
+
+    def test_a_training_that_misses_a_bar_ends_there(self) -> None:
+        low = Bar(step=1, value=0.5, direction=Direction.MAXIMISE, share=0.25)  # which it just reaches
+        high = Bar(step=2, value=1.2, direction=Direction.MAXIMISE, share=0.5, gain=0.5, others=(1.4, 0.9, 2.0))
+        missed = Stopped(step=2, value=1.0, bar=1.2, expected=1.5, share=0.5, place=3, among=4)
+        for objective in (reporting, stubborn):
+            with self.started(objective) as executor:
+                executor.submit(replace(sample_job(3), bars=(low, high)))
+                events = self.until_finished(executor, 1)
+                assert [event.point.step for event in events if isinstance(event, Reported)] == [1, 2]
+                assert isinstance(events[-1], Finished)
+                assert events[-1].outcome == missed, objective
+                assert self.outcome(executor, replace(sample_job(4), bars=(low,))) == _about(1.5)
 
     def test_seeds_are_the_trials_own(self) -> None:
         with self.started(seeded) as executor:
@@ -212,6 +227,16 @@ def reporting(arch: Architecture, trial: LiveTrial) -> float:
     trial.report(2, math.nan)
     trial.report(3, 1.5)
     trial.report(4, math.inf)
+    return 1.5
+
+
+def stubborn(arch: Architecture, trial: LiveTrial) -> float:
+    """Goes on, whatever it is told."""
+    for step in (1, 2, 3):
+        try:
+            trial.report(step, step / 2)
+        except BaseException:  # noqa: BLE001  as a library's own loop might
+            continue
     return 1.5
 
 

@@ -217,7 +217,7 @@ async function trialsPage(source, args) {
     el("form", { class: "tools", submit: (event) => event.preventDefault() },
       el("label", {}, "find", el("input", { id: "find", type: "search", value: query.q || "", placeholder: "words, causes, modifiers", input: (event) => change({ q: event.target.value || undefined }) })),
       el("label", {}, "state", el("select", { id: "of-state", change: (event) => change({ state: event.target.value || undefined }) },
-        ["", "completed", "failed", "running", "waiting", "cancelled"].map((state) => el("option", { value: state, selected: state === (query.state || "") }, state || "all")))),
+        ["", "completed", "stopped", "failed", "running", "waiting", "cancelled"].map((state) => el("option", { value: state, selected: state === (query.state || "") }, state || "all")))),
       el("button", { type: "button", id: "csv", click: () => download(`${fileName(source)}.csv`, "text/csv", csv(found)) }, "CSV"),
       el("button", { type: "button", id: "json", click: () => download(`${fileName(source)}.json`, "application/json", JSON.stringify(found, null, 1)) }, "JSON"),
       el("span", { class: "quiet", role: "status" }, `${found.length} of ${plural(source.trials.length, "trial")}`)),
