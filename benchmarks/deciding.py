@@ -2,12 +2,15 @@
 
 ``python -m benchmarks.deciding``. A study is gone on with: the searcher has proposed before, so it remembers the
 distances between old networks, and each proposal is evaluated and told before the next. The first proposal after a
-resume, which has to compute them all, is reported apart.
+resume, which has to compute them all, is reported apart. So is the processor time with six params searched beside the
+networks over that without, both asked by turns after the same networks: ``python -m benchmarks.deciding --params``.
 """
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +20,7 @@ from benchmarks.bars import Bar
 from nasbot._rng import Role, stream
 from nasbot.architecture import Architecture, SearchSpace
 from nasbot.candidate import Candidate
+from nasbot.domain import Choice, Domain, Float, Param
 from nasbot.searchers import NASBOT, Proposal
 from nasbot.synthetic import SYNTHETIC
 from nasbot.testing.networks import random_architecture
@@ -28,6 +32,16 @@ LAYERS = (10, 60)
 P95_SECONDS = {150: 1.0}
 BUSY_FACTOR = 4.0  # on a machine that others use
 PURPOSES = ("distances", "fitting", "maximising")
+PARAMS: Mapping[str, Param] = {
+    "learning_rate": Float(1e-4, 1e-1, log=True),
+    "weight_decay": Float(1e-6, 1e-1, log=True),
+    "dropout": Float(0.0, 0.4),
+    "label_smoothing": Float(0.0, 0.2),
+    "batch_size": Choice(16, 32, 64, 128, ordered=True),
+    "schedule": Choice("cosine", "constant"),
+}
+WITH_PARAMS_AT = 150  # evaluations
+TIMES_WITH_PARAMS = 1.3  # as much processor time, at the 95th percentile
 
 
 @dataclass(frozen=True)
@@ -98,6 +112,39 @@ def measure(kind: str, n: int, n_proposals: int) -> dict[str, float]:
     }
 
 
+def with_params(kind: str, n_proposals: int) -> dict[str, float]:
+    """Processor time of a proposal with six params and without, after the same networks and by turns."""
+    space = SearchSpace(kind)
+    domain, rng = Domain(space, PARAMS), stream(0, 0, Role.EXPERIMENT)
+    searchers = {"networks": NASBOT(space=space), "joint": NASBOT(space=space, params=PARAMS)}
+    networks, joint = evaluated(kind, WITH_PARAMS_AT), History()
+    for trial in networks:
+        joint = told(joint, Proposal(Candidate(trial.arch, domain.drawn(rng))))
+    histories = {"networks": networks, "joint": joint}
+    cpu: dict[str, list[float]] = {name: [] for name in searchers}
+    for i in range(n_proposals + 1):  # the first computes all distances and is not counted
+        made = {name: decide(searcher, histories[name]) for name, searcher in searchers.items()}
+        arch = made["networks"][0].arch
+        for name, (proposal, decision) in made.items():
+            histories[name] = told(histories[name], Proposal(Candidate(arch, proposal.candidate.params)))
+            if i:
+                cpu[name].append(decision.cpu)
+    at = {f"{name} p{q}": float(np.quantile(took, q / 100)) for name, took in cpu.items() for q in (50, 95)}
+    return {**at, **{f"ratio p{q}": at[f"joint p{q}"] / at[f"networks p{q}"] for q in (50, 95)}}
+
+
+def params_bars(n_proposals: int) -> tuple[dict[str, Any], list[Bar]]:
+    """Measure, print, and return what params add to deciding, and its bars."""
+    figures = {kind: with_params(kind, n_proposals) for kind in FUNCTIONS}
+    for kind, row in figures.items():
+        print(f"{kind}, processor seconds:", ", ".join(f"{name} {value:.3f}" for name, value in row.items()))
+    bars = [
+        Bar(f"deciding: six params over none, p95, {kind}", row["ratio p95"], TIMES_WITH_PARAMS, 2.0, False, "x")
+        for kind, row in figures.items()
+    ]
+    return {f"{kind} with params": row for kind, row in figures.items()}, bars
+
+
 def run(repetitions: int) -> tuple[dict[str, Any], list[Bar]]:
     """Measure, print, and return the raw numbers and the bars; four proposals for each repetition."""
     decide(NASBOT(space=SearchSpace("mlp-reg")), evaluated("mlp-reg", 5))  # once, so that everything is compiled
@@ -113,8 +160,9 @@ def run(repetitions: int) -> tuple[dict[str, Any], list[Bar]]:
         for (kind, n), row in figures.items()
         if (limit := P95_SECONDS.get(n)) is not None
     ]
-    return {f"{kind} {n}": row for (kind, n), row in figures.items()}, bars
+    joint, joint_bars = params_bars(4 * repetitions)
+    return {f"{kind} {n}": row for (kind, n), row in figures.items()} | joint, bars + joint_bars
 
 
 if __name__ == "__main__":
-    print(*run(repetitions=5)[1], sep="\n")
+    print(*(params_bars(40) if "--params" in sys.argv else run(repetitions=5))[1], sep="\n")

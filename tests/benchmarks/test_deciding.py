@@ -20,9 +20,13 @@ def test_a_history_has_new_networks_of_the_space_and_of_mixed_sizes():
 def test_figures_and_verdicts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr(deciding, "SIZES", (4,))
     monkeypatch.setattr(deciding, "P95_SECONDS", {4: 1e-9})
+    monkeypatch.setattr(deciding, "WITH_PARAMS_AT", 3)
     figures, bars = deciding.run(1)
-    assert set(figures) == {"mlp-reg 4", "cnn 4"}
-    assert not any(bar.passed for bar in bars)
+    assert set(figures) == {"mlp-reg 4", "cnn 4", "mlp-reg with params", "cnn with params"}
+    assert not any(bar.passed for bar in bars if "params" not in bar.name)
+    for kind in ("mlp-reg", "cnn"):
+        joint = figures.pop(f"{kind} with params")
+        assert joint["ratio p95"] == joint["joint p95"] / joint["networks p95"] > 0.2
     for row in figures.values():
         assert 0 < row["p50"] <= row["p95"]
         assert sum(row[purpose] for purpose in deciding.PURPOSES) <= 1.1 * 4 * row["p95"]

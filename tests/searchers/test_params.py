@@ -3,12 +3,15 @@
 import json
 from functools import partial
 
+import numpy as np
 import pytest
 
 import nasbot
 from nasbot import Candidate, Choice, Float, Integer, OptionError, SearchSpace
 from nasbot.errors import OutsideSpaceError, StudyError
+from nasbot.otmann import Otmann
 from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
+from nasbot.searchers.memory import CrossMemory
 from nasbot.study import Study
 from nasbot.study.rebuilding import searcher_of_study
 from nasbot.trial import Scored
@@ -49,6 +52,34 @@ def test_the_same_after_a_resume(kind, tmp_path):
     with Study.open(tmp_path / "study.db", joint(kind), seed=1) as study:
         study.optimise(score, 10)
         assert [t.candidate for t in study.history] == [t.candidate for t in whole.history]
+
+
+def test_distances_to_a_network_are_computed_once_while_its_params_are_tuned():
+    counted = CountedDistance()
+    known, asked = nasbot.initial_pool("mlp-reg")[:3], nasbot.initial_pool("mlp-reg")[3:6]
+    memory = CrossMemory(counted, counted.pack(known))
+    d, d_bar = memory.to(asked)
+    again, again_bar = memory.to([asked[2], asked[0]])
+    more, _ = memory.to([asked[1], known[0]])
+    assert counted.asked == [3, 1]
+    np.testing.assert_array_equal(again, d[:, :, [2, 0]])
+    np.testing.assert_array_equal(again_bar, d_bar[:, :, [2, 0]])
+    np.testing.assert_array_equal(more[:, :, 0], d[:, :, 1])
+    np.testing.assert_allclose(more[:, 0, 1], 0, atol=1e-9)
+
+
+class CountedDistance:
+    """OTMANN that remembers how many networks it was asked about."""
+
+    def __init__(self):
+        self.asked = []
+
+    def pack(self, archs):
+        return list(archs)
+
+    def cross(self, a, b):
+        self.asked.append(len(b))
+        return Otmann().cross(a, b)
 
 
 def test_a_resume_with_another_domain_shows_the_difference(tmp_path):

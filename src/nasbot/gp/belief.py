@@ -19,7 +19,7 @@ from nasbot.gp.calibration import Calibration, leave_one_out
 from nasbot.gp.fidelity import checked_fidelities, information_gap, levelled
 from nasbot.gp.fit import Chain, Estimate, default_starts, feasible, posterior_mode, posterior_samples
 from nasbot.gp.hyperparameters import FloatArray, Hyperparameters, Prior
-from nasbot.gp.kernel import ensemble_kernel
+from nasbot.gp.kernel import Powered, ensemble_kernel
 from nasbot.gp.likelihood import LogPosterior
 from nasbot.gp.mixture import mixture_quantile
 from nasbot.gp.pending import hallucinate
@@ -137,12 +137,13 @@ class Belief:
 
     def correlation(self, rows: Rows) -> FloatArray:
         """The kernel (n, m) of any points, averaged over the samples and scaled to 1 at distance 0."""
-        kernel = ensemble_kernel(self.scaling.powered(rows), self.posterior.vectors, self.scaling.form)
+        kernel = ensemble_kernel(self.scaling.crossed(rows), self.posterior.vectors, self.scaling.form)
         return np.asarray((kernel / self.posterior.prior_variance[:, None, None]).mean(axis=0))
 
     def hallucinate(self, cross: Rows, among: Rows) -> Belief:
         """The belief that also knows q >= 0 pending points, from rows (rows, known, q) and (rows, q, q)."""
-        posterior, repairs = hallucinate(self.posterior, self._from_known(cross), self._among(among, cross.m))
+        known = self.scaling.powered(cross.check_known(self.scaling.form, self.posterior.n_known))
+        posterior, repairs = hallucinate(self.posterior, known, self._among(among, cross.m))
         return replace(self, posterior=posterior, repairs=self.repairs + repairs)
 
     def told(self, values: FloatArray) -> Belief:
@@ -174,9 +175,9 @@ class Belief:
         """Leave-one-out coverage and log predictive density, in standardised units."""
         return leave_one_out(self.posterior, self.values, level)
 
-    def _from_known(self, cross: Rows) -> FloatArray:
+    def _from_known(self, cross: Rows) -> Powered:
         """Powered rows (rows, known, m) of points asked about."""
-        return self.scaling.powered(cross.check_known(self.scaling.form, self.posterior.n_known))
+        return self.scaling.crossed(cross.check_known(self.scaling.form, self.posterior.n_known))
 
     def _among(self, rows: Rows, m: int) -> FloatArray:
         """Powered rows (rows, m, m) among the very points whose cross rows were just given."""

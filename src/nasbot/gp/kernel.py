@@ -6,9 +6,25 @@ vectors: one matrix product and one exponential, for one setting of the hyper-pa
 
 from __future__ import annotations
 
+from typing import NamedTuple, TypeAlias
+
 import numpy as np
 
 from nasbot.gp.hyperparameters import FEATURE_POWER, PARAM_POWER, FloatArray, Hyperparameters, KernelForm
+
+
+class Crossed(NamedTuple):
+    """Powered rows to m networks, each with every one of several settings of its params: s * m points.
+
+    The kernel is a product, so it takes m exponentials for the networks and s for the settings, not s * m. Points
+    stand in the order of the settings, then of the networks.
+    """
+
+    networks: FloatArray  # (rows without params, n, m)
+    settings: FloatArray  # (params, n, s)
+
+
+Powered: TypeAlias = "FloatArray | Crossed"
 
 
 def otmann_kernel(
@@ -49,16 +65,31 @@ def unit_factor(powered: FloatArray, decay: FloatArray) -> FloatArray:
     return values
 
 
-def ensemble_kernel(powered: FloatArray, vectors: FloatArray, form: KernelForm) -> FloatArray:
+def ensemble_kernel(powered: Powered, vectors: FloatArray, form: KernelForm) -> FloatArray:
     """The kernel for each of several settings: powered rows (rows, n, m) and log vectors (s, h) give (s, n, m)."""
-    n_rows, n, m = powered.shape
-    flat, theta = powered.reshape(n_rows, n * m), np.exp(vectors)
-    total = np.zeros((len(vectors), n * m))
-    common = [unit_factor(flat[rows], form.decays(theta)[:, rows]) for rows in form.factors[0][1:]]
+    theta = np.exp(vectors)
+    if isinstance(powered, Crossed):
+        params = form.blocks[-1]
+        near = _sum_of_terms(powered.networks, theta, form, [])
+        common = _factor(powered.settings, form.decays(theta)[:, params])
+        n_vectors, n, m = near.shape
+        return (near[:, :, None, :] * common[:, :, :, None]).reshape(n_vectors, n, common.shape[2] * m)
+    return _sum_of_terms(powered, theta, form, list(form.factors[0][1:]))
+
+
+def _sum_of_terms(powered: FloatArray, theta: FloatArray, form: KernelForm, shared: list[slice]) -> FloatArray:
+    """Σ scale · exp(-Σ decay · row) (s, n, m) over the terms, each times the factors of the shared rows."""
+    common = [_factor(powered[rows], form.decays(theta)[:, rows]) for rows in shared]
+    total = np.zeros((len(theta), *powered.shape[1:]))
     for term, (rows, *_) in enumerate(form.factors):
-        values = unit_factor(flat[rows], form.decays(theta)[:, rows])
+        values = _factor(powered[rows], form.decays(theta)[:, rows])
         for factor in common:
             values *= factor
-        values *= theta[:, term, None]
+        values *= theta[:, term, None, None]
         total += values
-    return total.reshape(len(vectors), n, m)
+    return total
+
+
+def _factor(powered: FloatArray, decay: FloatArray) -> FloatArray:
+    n_rows, n, m = powered.shape
+    return unit_factor(powered.reshape(n_rows, n * m), decay).reshape(len(decay), n, m)

@@ -25,6 +25,8 @@ LOG_2_PI = math.log(2.0 * math.pi)
 # exp() of a log hyper-parameter beyond this is outside every prior worth having, and powers of it would overflow.
 LARGEST_LOG = 230.0
 
+SUM = -1  # the place in ``_memory`` of the sum of the terms; others are those of a first row
+
 
 @dataclass(frozen=True, eq=False)
 class LogPosterior:
@@ -37,8 +39,9 @@ class LogPosterior:
     prior_mean: FloatArray  # (hyper-parameters,)
     prior_spread: FloatArray  # (hyper-parameters,)
     fidelities: FloatArray | None = None  # (n,)
-    # The last exponentials of each block of rows, by their decays. Sampling one coordinate at a time changes one
-    # block at most, so this saves more than half of the exponentials; results stay the same to the bit.
+    # The last exponentials of each block of rows, by their decays, and the last sum of the terms without the factor of
+    # params. Sampling one coordinate at a time changes one block at most, so this saves more than half of the
+    # exponentials; results stay the same to the bit.
     _memory: dict[int, tuple[bytes, FloatArray]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -60,7 +63,7 @@ class LogPosterior:
         if max(vector.max(), -vector.min()) > LARGEST_LOG:
             return -math.inf
         theta = np.exp(vector)
-        lower = self._factor(self._unit_terms(theta), theta)
+        lower = self._factor(theta)
         if lower is None:
             return -math.inf
         whitened, _ = lapack.dtrtrs(lower, self.values, lower=1)
@@ -75,10 +78,10 @@ class LogPosterior:
         if max(vector.max(), -vector.min()) > LARGEST_LOG:
             return -math.inf, np.zeros_like(vector)
         theta = np.exp(vector)
-        units = self._unit_terms(theta)
-        lower = self._factor(units, theta)
+        lower = self._factor(theta)
         if lower is None:
             return -math.inf, np.zeros_like(vector)
+        units = self._unit_terms(theta)
         solved, _ = lapack.dpotrs(lower, self.values, lower=1)
         density = self._log_density(vector, lower, float(self.values @ solved))
         inverse, _ = lapack.dpotri(lower, lower=1, overwrite_c=1)
@@ -98,11 +101,23 @@ class LogPosterior:
             self._memory[rows.start] = remembered = key, unit_factor(self.pairs[rows], decay)
         return remembered[1]
 
-    def _factor(self, units: list[FloatArray], theta: FloatArray) -> FloatArray | None:
+    def _kernel(self, theta: FloatArray) -> FloatArray:
+        """The kernel (pairs,): the sum of the terms, times the factor of params where there are some."""
+        own = [rows for rows, *_ in self.form.factors]
+        shared = self.form.factors[0][1:]
+        key = theta[: self.form.n_terms + own[-1].stop].tobytes()
+        remembered = self._memory.get(SUM)
+        if remembered is None or remembered[0] != key:
+            scales = self.form.scales(theta)
+            total = self._factor_of(theta, own[0]) * scales[0]
+            for rows, scale in zip(own[1:], scales[1:], strict=True):
+                total += self._factor_of(theta, rows) * scale
+            self._memory[SUM] = remembered = key, total
+        return reduce(np.multiply, (self._factor_of(theta, rows) for rows in shared), remembered[1])
+
+    def _factor(self, theta: FloatArray) -> FloatArray | None:
         n = len(self.values)
-        gram = units[0] * theta[0]
-        for unit, scale in zip(units[1:], self.form.scales(theta)[1:], strict=True):
-            gram += unit * scale
+        gram = self._kernel(theta)
         if self.fidelities is not None:
             kappa, offset, *_ = self.form.fidelity(theta)
             weight = self._pairs_of(self._remainder(theta))

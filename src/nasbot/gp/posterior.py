@@ -9,6 +9,7 @@ pending ones behind them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from nasbot.gp.fidelity import added_noise, remainder, with_fidelities
 from nasbot.gp.hyperparameters import FloatArray, KernelForm
-from nasbot.gp.kernel import ensemble_kernel
+from nasbot.gp.kernel import Crossed, Powered, ensemble_kernel
 from nasbot.gp.repair import Repairs, factorise, floored
 
 # Kernel values in memory at once when predicting: 4 million doubles are 32 MB, whatever the number of candidates.
@@ -58,19 +59,17 @@ class Posterior:
         """η² (s,) of each sample, at full fidelity."""
         return np.asarray(np.exp(self.vectors[:, -1]))
 
-    def predict(self, cross_powered: FloatArray, fidelities: FloatArray | None = None) -> Prediction:
+    def predict(self, cross_powered: Powered, fidelities: FloatArray | None = None) -> Prediction:
         """Mean and variance at m points, from their powered rows (rows, known, m); at fidelity 1 unless given (m,)."""
-        m = cross_powered.shape[2]
+        m = _n_points(cross_powered)
         mean, variance = np.empty((len(self.vectors), m)), np.empty((len(self.vectors), m))
         prior = np.broadcast_to(self.prior_variance[:, None], mean.shape)
         if fidelities is not None and self.fidelities is not None:
             kappa, offset, g, _ = np.moveaxis(np.exp(self.form.fidelity(self.vectors)), -1, 0)
             weight = remainder(fidelities, g) ** 2
             prior = prior * (1.0 + kappa[:, None] * weight) + offset[:, None] * weight
-        step = max(1, CHUNK // max(1, len(self.vectors) * self.n_known))
-        for start in range(0, m, step):
-            part = slice(start, start + step)
-            cross_gram = ensemble_kernel(cross_powered[:, :, part], self.vectors, self.form)
+        for part, rows in _parts(cross_powered, CHUNK // max(1, len(self.vectors) * self.n_known)):
+            cross_gram = ensemble_kernel(rows, self.vectors, self.form)
             if fidelities is not None and self.fidelities is not None:
                 right = fidelities[part]
                 cross_gram = with_fidelities(cross_gram, self.vectors, self.form, self.fidelities, right)
@@ -80,7 +79,7 @@ class Posterior:
         variance, repairs = floored(variance, self.prior_variance[:, None])
         return Prediction(mean, variance, repairs)
 
-    def covariance(self, cross_powered: FloatArray, powered: FloatArray) -> FloatArray:
+    def covariance(self, cross_powered: Powered, powered: FloatArray) -> FloatArray:
         """Posterior covariance (s, m, m) at m points, from powered rows (rows, known, m) and (rows, m, m).
 
         As the formula gives it: where the kernel is indefinite it need not be positive semidefinite.
@@ -88,6 +87,27 @@ class Posterior:
         whitened = self.whitener @ ensemble_kernel(cross_powered, self.vectors, self.form)
         prior = ensemble_kernel(powered, self.vectors, self.form)
         return np.asarray(prior - whitened.transpose(0, 2, 1) @ whitened)
+
+
+def _n_points(powered: Powered) -> int:
+    if isinstance(powered, Crossed):
+        return int(powered.settings.shape[2] * powered.networks.shape[2])
+    return int(powered.shape[2])
+
+
+def _parts(powered: Powered, most: int) -> Iterator[tuple[slice, Powered]]:
+    """The points in parts of about ``most`` at once, each with the columns that it is."""
+    if isinstance(powered, Crossed):
+        networks, settings = powered
+        m, n = networks.shape[2], settings.shape[2]
+        step = max(1, most // max(1, m))
+        for start in range(0, n, step):
+            some = settings[:, :, start : start + step]
+            yield slice(start * m, (start + some.shape[2]) * m), Crossed(networks, some)
+        return
+    step = max(1, most)
+    for start in range(0, powered.shape[2], step):
+        yield slice(start, start + step), powered[:, :, start : start + step]
 
 
 def condition(

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbot.errors import NasbotError
-from nasbot.gp.hyperparameters import FloatArray, Hyperparameters, KernelForm
+from nasbot.gp.hyperparameters import PARAM_POWER, FloatArray, Hyperparameters, KernelForm
+from nasbot.gp.kernel import Crossed, Powered
 
 # Beyond this every kernel value has underflowed to 0 long since, and decay * row must stay finite: in the
 # gradient 0 * inf would be NaN. Only reached when distances in one array span 100 orders of magnitude.
@@ -38,6 +39,9 @@ class Rows:
 
     array: FloatArray
     sizes: tuple[int, int, int, int]  # how many rows there are of d, d_bar, features and params, in this order
+    # (params, n, s) where each of the m stands for s points: itself with each of s settings, whose rows these are. Then
+    # the array has no rows of params, and points are in the order of the settings.
+    settings: FloatArray | None = None
 
     @classmethod
     def of(cls, d: object = None, d_bar: object = None, *, features: object = None, params: object = None) -> Rows:
@@ -56,9 +60,22 @@ class Rows:
         array = np.concatenate(list(stacks.values())) if len(stacks) > 1 else next(iter(stacks.values()))
         return cls(array, (n_d, n_bar, n_features, n_params))
 
+    def with_settings(self, params: FloatArray) -> Rows:
+        """From the n points to each of the m with every one of s settings, by their rows (params, n, s)."""
+        checked = _checked_stack(params, "params")
+        if self.sizes[3] or checked.shape[1] != self.n:
+            raise InvalidDistancesError(
+                f"settings: expected rows without params and settings of shape (params, {self.n}, s), got "
+                f"{_counted(self.sizes)} and {checked.shape}"
+            )
+        return Rows(self.array, (*self.sizes[:3], len(checked)), checked)
+
     def __getitem__(self, at: tuple[At, At]) -> Rows:
         """Between some of the n points and some of the m, as numpy indexes the last two axes."""
-        return replace(self, array=self.array[:, at[0], at[1]])
+        if self.settings is None:
+            return replace(self, array=self.array[:, at[0], at[1]])
+        assert at[1] == slice(None), "points with several settings are taken all together"
+        return replace(self, array=self.array[:, at[0]], settings=self.settings[:, at[0]])
 
     def among(self, chosen: NDArray[np.intp]) -> Rows:
         """Among some of the points, where both axes are about the same ones."""
@@ -72,7 +89,7 @@ class Rows:
     @property
     def m(self) -> int:
         """Number of points along the second axis: where a belief is asked, the others."""
-        return int(self.array.shape[2])
+        return int(self.array.shape[2]) * (1 if self.settings is None else self.settings.shape[2])
 
     def form(self, distance_power: float, normalised_power: float) -> KernelForm:
         """The form of the kernel that these rows call for: a missing kind is a missing term."""
@@ -145,9 +162,15 @@ class RowScaling:
         powered = np.empty(rows.array.shape)
         for block, power in zip(self.form.blocks, self.form.powers, strict=True):
             with np.errstate(over="ignore"):  # clipped just below
-                powered[block] = (rows.array[block] / typical[block]) ** power
+                powered[block] = (rows.array[block] / typical[block][: len(powered[block])]) ** power
         np.minimum(powered, LARGEST_POWERED, out=powered)
         return powered
+
+    def crossed(self, rows: Rows) -> Powered:
+        """The same, for rows that may have settings of their own."""
+        if rows.settings is None:
+            return self.powered(rows)
+        return Crossed(self.powered(rows), rows.settings**PARAM_POWER)
 
     def in_distance_units(self, theta: Hyperparameters) -> Hyperparameters:
         """The same kernel with decays for raw rows: β / typicalᵖ, as `otmann_kernel` takes them."""

@@ -49,6 +49,26 @@ class DistanceMemory:
         return self._table.distances.d[:, rows, columns], self._table.distances.d_bar[:, rows, columns]
 
 
+class CrossMemory:
+    """Distances from some known networks, remembered for each that is asked about: its params are tuned in rounds."""
+
+    def __init__(self, distance: NetworkDistance, known: Any) -> None:
+        self._distance, self._known = distance, known
+        self._columns: dict[Architecture, tuple[Floats, Floats]] = {}
+
+    def to(self, networks: Sequence[Architecture]) -> tuple[Floats, Floats]:
+        """d and d_bar, each (weights, known, networks)."""
+        arrivals = list(dict.fromkeys(arch for arch in networks if arch not in self._columns))
+        if arrivals:
+            between = self._distance.cross(self._known, self._distance.pack(arrivals))
+            for i, arch in enumerate(arrivals):
+                self._columns[arch] = between.d[:, :, i], between.d_bar[:, :, i]
+            if len(arrivals) == len(networks):
+                return between.d, between.d_bar
+        d, d_bar = zip(*(self._columns[arch] for arch in networks), strict=True)
+        return np.stack(d, axis=2), np.stack(d_bar, axis=2)
+
+
 class FeatureMemory:
     """The features of all networks met so far: found once, though candidates are looked at again and again."""
 

@@ -58,7 +58,14 @@ from nasbot.searchers.base import Proposal
 from nasbot.searchers.boca import informative_share, shares_of, unfinished
 from nasbot.searchers.choosing import Choice, chosen, due
 from nasbot.searchers.effect import Effect, Effects, Near
-from nasbot.searchers.memory import Blocks, DistanceMemory, FeatureMemory, NeighbourMemory, feature_differences
+from nasbot.searchers.memory import (
+    Blocks,
+    CrossMemory,
+    DistanceMemory,
+    FeatureMemory,
+    NeighbourMemory,
+    feature_differences,
+)
 from nasbot.searchers.pool import RETUNE, PoolSearcher, best_networks, member, shown
 from nasbot.searchers.promotion import by_rank, promotable, remaining_cost
 from nasbot.searchers.threads import on_one_blas_thread
@@ -320,10 +327,9 @@ class NASBOT(PoolSearcher):
         archs, params = [candidate.arch for candidate in asked], [candidate.params for candidate in asked]
         packed, features = self.distance.pack(archs), self._features_of(archs)
         between, among = self.distance.cross(view.packed, packed), self.distance.pairwise(packed)
-        known = [candidate.params for candidate in view.known]
         to_known = feature_differences(view.features, features)
         return (
-            self._rows(between.d, between.d_bar, to_known, self.domain.differences(known, params)),
+            self._rows(between.d, between.d_bar, to_known, self.domain.differences(view.params, params)),
             self._rows(
                 among.d,
                 among.d_bar,
@@ -530,20 +536,17 @@ class NASBOT(PoolSearcher):
 
     def _utility_under(self, view: _View | None, chance: float, rng: np.random.Generator, clock: _Stopwatch) -> Utility:
         """Acquisition values; uniform random before the first observation."""
+        memory = None if view is None else CrossMemory(self.distance, view.packed)
 
         def utility(archs: Sequence[Architecture], settings: Sequence[Params]) -> Floats:
-            if view is None:
+            if view is None or memory is None:
                 return uniform(np.zeros(len(settings) * len(archs)), rng=rng).reshape(len(settings), len(archs))
             with clock("distances"):  # paid once for a network, however many settings it is looked at with
-                packed = self.distance.pack(archs)
-                between = self.distance.cross(view.packed, packed)
-                known = [candidate.params for candidate in view.known]
-                params = self.domain.differences(known, settings).repeat(len(archs), axis=2)
                 asked = self._features_of(archs)
-                features = feature_differences(view.features, asked)
-                d, d_bar, features = (_tiled(x, 1, len(settings)) for x in (between.d, between.d_bar, features))
-                rows = self._rows(d, d_bar, features, params)
-            values = self.acquisition(self._outlook(view, rows, packed, asked, settings, chance), rng=rng)
+                rows = self._rows(*memory.to(archs), feature_differences(view.features, asked), np.empty(0))
+                if self.params:
+                    rows = rows.with_settings(self.domain.differences(view.params, settings))
+            values = self.acquisition(self._outlook(view, rows, archs, asked, settings, chance), rng=rng)
             if view.feasibility is not None:
                 values = self.acquisition.weighed(values, view.log_feasible(rows))
             return values.reshape(len(settings), len(archs)) - self.cost_weight * self._log_costs(archs)
@@ -581,16 +584,22 @@ class NASBOT(PoolSearcher):
         return closer_utility
 
     def _outlook(
-        self, view: _View, rows: Rows, packed: Any, features: Blocks, settings: Sequence[Params], chance: float
+        self,
+        view: _View,
+        rows: Rows,
+        archs: Sequence[Architecture],
+        features: Blocks,
+        settings: Sequence[Params],
+        chance: float,
     ) -> Outlook:
         """What is believed of networks with these rows to the known ones; ``chance`` chooses a sample."""
 
         def covariance() -> Floats:
-            among = self.distance.pairwise(packed)
+            among = self.distance.pairwise(self.distance.pack(archs))
             n, times = among.d.shape[1], len(settings)
             params = self.domain.differences(settings, settings).repeat(n, axis=1).repeat(n, axis=2)
             compared = (among.d, among.d_bar, feature_differences(features, features))
-            d, d_bar, differences = (_tiled(x, times, times) for x in compared)
+            d, d_bar, differences = (np.tile(x, (1, times, times)) if len(x) else x for x in compared)
             return view.belief.covariance(rows[: view.n_known, :], self._rows(d, d_bar, differences, params))
 
         mean, variance, _ = view.predict(rows)
@@ -662,8 +671,7 @@ class NASBOT(PoolSearcher):
         between = self.distance.cross(view.packed, self.distance.pack(archs))
         features = feature_differences(view.features, self._features_of(archs))
         params = [candidate.params for candidate, _ in asked]
-        known = [candidate.params for candidate in view.known]
-        rows = self._rows(between.d, between.d_bar, features, self.domain.differences(known, params))
+        rows = self._rows(between.d, between.d_bar, features, self.domain.differences(view.params, params))
         prediction = view.predict(rows)
         # What an evaluation would give has its noise, which the improvement looked for does not have.
         noise = view.belief.posterior.noise_variance[:, None]
@@ -722,6 +730,11 @@ class _View:
     is_local: bool = False  # whether there are more, of which the nearest to a candidate are to be known, too
     rough: _View | None = None  # the same on fewer evaluated networks, where there are many: cheaper to ask
 
+    @cached_property
+    def params(self) -> list[Params]:
+        """Those of the known candidates."""
+        return [candidate.params for candidate in self.known]
+
     def predict(self, rows: Rows) -> Prediction:
         """What is believed of networks with these rows to ``known``."""
         return self.belief.predict(rows[: self.n_known, :])
@@ -749,11 +762,6 @@ class _Stopwatch:
         taken = perf_counter() - start
         self.seconds[purpose] += taken - self._inner.pop()
         self._inner[-1] += taken
-
-
-def _tiled(x: Floats, rows: int, columns: int) -> Floats:
-    """(k, n, m) repeated so many times; as it is where that is once, or where there is nothing."""
-    return np.tile(x, (1, rows, columns)) if len(x) and (rows, columns) != (1, 1) else x
 
 
 def _first_trials(history: History, networks: Sequence[Architecture]) -> list[Trial]:
