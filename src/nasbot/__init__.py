@@ -22,6 +22,7 @@ from nasbot.architecture import (
     layer_masses,
     path_lengths,
 )
+from nasbot.architecture.own_vocabulary import use_vocabulary
 from nasbot.candidate import Candidate
 from nasbot.domain import Choice, Domain, Fidelity, Float, Integer
 from nasbot.errors import (
@@ -205,4 +206,5 @@ __all__ = [
     "search",
     "trace",
     "train",
+    "use_vocabulary",
 ]

@@ -1,4 +1,4 @@
-"""A person's own function, named by where it is: ``file.py:function`` or ``module:function``. Naming it runs it."""
+"""A person's own code, named by where it is: ``file.py:name`` or ``module:name``. Naming it runs it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,20 @@ def own_function(where: str, *, what: str, expected: str) -> Callable[..., Any]:
     Raises:
         OptionError, FileError: in one line, where there is no such file or function, or it fails.
     """
+    function = own_object(where, what=what, expected=expected)
+    if not callable(function):
+        place, _, name = where.rpartition(":")
+        raise OptionError(f"{what}: {place} has no function {name!r}")
+    return function
+
+
+def own_object(where: str, *, what: str, expected: str) -> object:
+    """What the file or module has under that name, None where it has nothing; otherwise as ``own_function``."""
     place, separator, name = where.rpartition(":")
     if not separator or not place or not name.isidentifier():
         raise OptionError(f"{what}: {expected}, got {where[:80]!r}")
     module = _file(place, what, expected) if place.endswith(".py") else _module(place, what, expected)
-    function = getattr(module, name, None)
-    if not callable(function):
-        raise OptionError(f"{what}: {place} has no function {name!r}")
-    return function  # type: ignore[no-any-return]
+    return getattr(module, name, None)
 
 
 def _file(place: str, what: str, expected: str) -> ModuleType:

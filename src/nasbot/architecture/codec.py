@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TypeVar
 from nasbot.architecture.attributes import NORMS, Attributes
 from nasbot.architecture.graph import MAX_EDGES, MAX_LAYERS, MAX_UNITS, Architecture, Edge, Layer
 from nasbot.architecture.labels import MAX_NAME_LENGTH, Vocabulary
-from nasbot.architecture.vocabularies import BUILT_IN
+from nasbot.architecture.vocabularies import BUILT_IN, HOW_TO_NAME_ONE, OWN
 from nasbot.errors import CodecError, FileError, NasbotError, VocabularyError
 
 H = TypeVar("H", bound=Hashable)
@@ -209,12 +209,12 @@ def _vocabulary(kind: object, given: Vocabulary | None) -> Vocabulary:
         if kind != given.name:
             raise VocabularyError(f"the network is of kind {_shown(kind)}, the vocabulary given is {given.name!r}")
         return given
-    if kind not in BUILT_IN:
+    found = BUILT_IN.get(kind) or OWN.get(kind)
+    if found is None:
         raise VocabularyError(
-            f"unknown kind of network {_shown(kind)}; built in: {', '.join(BUILT_IN)}; "
-            "for a vocabulary of your own pass the Vocabulary object"
+            f"unknown kind of network {_shown(kind)}; built in: {', '.join(BUILT_IN)}; {HOW_TO_NAME_ONE}"
         )
-    return BUILT_IN[kind]
+    return found
 
 
 def _bounded_list(value: object, name: str, most: int) -> list[Any]:

@@ -152,15 +152,20 @@ CNN = _cnn()
 MLP_REG_PLUS = _mlp("mlp-reg+", "linear", extended=True)
 MLP_CLASS_PLUS = _mlp("mlp-class+", "softmax", extended=True)
 BUILT_IN: Mapping[str, Vocabulary] = {x.name: x for x in (MLP_REG, MLP_CLASS, CNN, MLP_REG_PLUS, MLP_CLASS_PLUS)}
+OWN: dict[str, Vocabulary] = {}  # those that the caller has named to this process (own_vocabulary.py)
+HOW_TO_NAME_ONE = (
+    "a vocabulary of your own is named with --vocabulary MODULE:NAME, in Python with nasbot.use_vocabulary, "
+    "or passed as an object"
+)
 
 
 def vocabulary_of(kind: str | Vocabulary) -> Vocabulary:
-    """The vocabulary itself, or the built-in one of that name."""
+    """The vocabulary itself, or the one of that name: built in, or named to this process by ``use_vocabulary``."""
     if isinstance(kind, Vocabulary):
         return kind
-    if str(kind) in BUILT_IN:
-        return BUILT_IN[str(kind)]
-    raise VocabularyError(
-        f"unknown kind of network {str(kind)[:60]!r}; built in: {', '.join(BUILT_IN)}; "
-        "for a vocabulary of your own pass the Vocabulary object"
-    )
+    found = BUILT_IN.get(str(kind)) or OWN.get(str(kind))
+    if found is None:
+        raise VocabularyError(
+            f"unknown kind of network {str(kind)[:60]!r}; built in: {', '.join(BUILT_IN)}; {HOW_TO_NAME_ONE}"
+        )
+    return found

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from nasbot.architecture import Architecture, Layer, chain, initial_pool
+from nasbot._own_code import own_object
+from nasbot.architecture import Architecture, Layer, Signal, Vocabulary, chain, initial_pool
 from nasbot.candidate import Candidate
 from nasbot.domain import Domain
 from nasbot.errors import OptionError
 
+if TYPE_CHECKING:
+    from nasbot.data.dataset import Dataset
+
+OWN_POOL = "expected MODULE:NAME, where NAME is a list of networks or a function that returns one"
 # Widths are for this many rows or more; fewer rows want narrower networks, in proportion to the square root.
 ROWS_FOR_FULL_WIDTH = 8000
 LEAST_WIDTH = 32
@@ -65,6 +71,31 @@ def paper_pool(domain: Domain, *, first: Sequence[Architecture] = ()) -> tuple[C
     return _some(found)
 
 
+def own_pool(where: str, domain: Domain, *, first: Sequence[Architecture] = ()) -> tuple[Candidate, ...]:
+    """The given networks, then those of somebody's own list, or of a function that returns one; no two alike."""
+    found = own_object(where, what="pool", expected=OWN_POOL)
+    networks = found() if callable(found) else found
+    if not isinstance(networks, list | tuple) or not all(isinstance(x, Architecture) for x in networks):
+        raise OptionError(f"pool: {OWN_POOL}, got {type(networks).__name__}")
+    return tuple((_fitting(domain, first) | _fitting(domain, networks, "pool")).values())
+
+
+def check_fits(vocabulary: Vocabulary, data: Dataset) -> None:
+    """OptionError where networks of this vocabulary cannot learn these data: before a trial is spent on it."""
+    takes = "images" if vocabulary[vocabulary.input_label].emits is Signal.IMAGE else "vectors"
+    have = "images" if len(data.input_shape) == 3 else "vectors"
+    if takes != have:
+        raise OptionError(f"space: networks of {vocabulary.name} take {takes}, the data are {have}")
+    ends = {vocabulary[name].activation for name in vocabulary.decision_labels}
+    task, wanted = ("classification", "softmax") if data.is_classification else ("regression", "")
+    if ends != {wanted}:
+        got = ", ".join(map(repr, sorted(ends))) or "no decision labels"
+        raise OptionError(
+            f"space: the data ask for {task}, so the decision labels of {vocabulary.name} must have activation "
+            f"{wanted!r}, got {got}"
+        )
+
+
 def baseline_of(kind: str, n_rows: int) -> Architecture:
     """The network that results are shown against, before it is made to fit a space."""
     return _plain_networks(kind, n_rows)[0][0]
@@ -85,11 +116,11 @@ def narrower(arch: Architecture, least: int) -> tuple[Architecture, ...]:
     )
 
 
-def _fitting(domain: Domain, first: Sequence[Architecture]) -> dict[str, Candidate]:
+def _fitting(domain: Domain, first: Sequence[Architecture], option: str = "start_from") -> dict[str, Candidate]:
     found: dict[str, Candidate] = {}
     for i, arch in enumerate(first):
         if broken := domain.networks.violations(arch):
-            raise OptionError(f"start_from: network {i} does not fit the search: {broken[0]}")
+            raise OptionError(f"{option}: network {i} does not fit the search: {broken[0]}")
         candidate = domain.candidate(arch)
         found.setdefault(candidate.fingerprint, candidate)
     return found

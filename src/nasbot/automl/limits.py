@@ -170,7 +170,7 @@ def check_reachable(limits: ModelLimits, space: SearchSpace, data: Dataset, over
             f"max_size: {shown_size(limits.max_size)} cannot be reached on these data: the smallest model file has "
             f"about {shown_size(size)}"
         )
-    if broken := space.violations(arch):
+    if space.kind == arch.kind and (broken := space.violations(arch)):
         raise OptionError(f"space: not even the smallest network lies in it: {broken[0]}")
 
 

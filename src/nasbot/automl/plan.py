@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nasbot._typing import Json
-from nasbot.architecture import Architecture, SearchSpace
+from nasbot.architecture import Architecture, SearchSpace, Vocabulary
 from nasbot.architecture.resources import resources
 from nasbot.automl.baselines import baseline_of, narrower
 from nasbot.errors import OptionError
@@ -177,13 +177,24 @@ def planned(
     return Plan(budget, workers, n_steps, longest, refit_seconds, folds)
 
 
-def space_for(kind: str, input_shape: tuple[int, ...], n_outputs: int, *, n_rows: int, batch_size: int) -> SearchSpace:
-    """The paper's limits, and no networks that cost many times what the baseline does, or that few rows do not need."""
+def space_for(
+    kind: str,
+    input_shape: tuple[int, ...],
+    n_outputs: int,
+    *,
+    n_rows: int,
+    batch_size: int,
+    vocabulary: Vocabulary | None = None,
+) -> SearchSpace:
+    """The paper's limits, and no networks that cost many times what the baseline does, or that few rows do not need.
+
+    The baseline is that of ``kind``, what the data ask for; the networks are of ``vocabulary`` where one is given.
+    """
     baseline = fitting_baseline(kind, n_rows)
     needs = resources(baseline, input_shape, n_outputs)
     parameters = max(LEAST_PARAMETERS, PARAMETERS_PER_ROW * n_rows, 2.0 * needs.parameters)
     return SearchSpace(
-        kind,
+        kind if vocabulary is None else vocabulary,
         input_shape=input_shape,
         n_outputs=n_outputs,
         batch_size=batch_size,

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from nasbot._files import check_own_folder, write_whole
 from nasbot._rng import checked_seed
 from nasbot._typing import Json
-from nasbot.architecture import Architecture, SearchSpace
-from nasbot.automl.baselines import paper_pool, plain_pool
+from nasbot.architecture import Architecture, SearchSpace, Vocabulary
+from nasbot.automl.baselines import check_fits, own_pool, paper_pool, plain_pool
 from nasbot.automl.calibration import Calibration, calibrated
 from nasbot.automl.devices import Devices, devices_of
 from nasbot.automl.ensemble import MAX_MEMBERS
@@ -98,7 +98,7 @@ def search(
     *,
     budget: Budget | int | str = "2m",
     metric: Metric | str | None = None,
-    space: SearchSpace | None = None,
+    space: SearchSpace | Vocabulary | None = None,
     searcher: Searcher | str = "nasbot",
     tune: str | Sequence[str] | Mapping[str, Param] | None = "auto",
     fidelity: Fidelity | str | None = None,
@@ -143,14 +143,16 @@ def search(
         budget: time ("10m", "1h30m") or trials (50), in all: the same call goes on with the study.
         metric: what validation steps, trials and ensemble are chosen by: a name such as auc, f1, mae
             (docs/reference/metrics.md), or a function of your own, "module:function"; by default the validation loss.
-        space: limits on the networks; by default the paper's, and none that cost many times the baseline.
+        space: limits on the networks; by default the paper's, and none that cost many times the baseline. A vocabulary
+            of your own stands for networks of it within those limits; it needs a ``pool``.
         searcher: what chooses the candidates; an object, or nasbot, random, evolution, treebo.
         tune: params searched with the networks: "auto", names, ``{"learning_rate": Float(...)}``, or None.
         fidelity: shorter trainings that decide who gets a full one: "steps", "rows" (fewer of them to learn from),
             "boca", or ``Fidelity(least=1/9, factor=3)``; None: full ones only.
         pacer: what ends trainings that fall behind others at the same step, "median" or an object; None: nothing does.
         recipe: how networks are trained; an object, "fast" or "paper".
-        pool: the candidates to begin with: "default" (strong plain networks), "paper", or your own.
+        pool: the candidates to begin with: "default" (strong plain networks), "paper", or your own: a list, or
+            "module:name" of one.
         start_from: networks to begin with, before the pool.
         folds: of a cross-validation by which trials are judged, 1 for the validation rows; "auto": 5 where a table has
             fewer than 2,000 rows for training and validation.
@@ -218,13 +220,19 @@ def search(
     n_folds = 1 if folds == "auto" and chosen.name == "paper" else folds_of(folds, data, begun_with)
     chosen = _for_these_data(chosen, data, n_folds, begun_with)
 
-    where = space or space_for(
-        data.kind,
-        data.input_shape,
-        data.n_outputs,
-        n_rows=len(data.train),
-        batch_size=chosen.settings(data.input_shape).batch_size_for(len(data.train)),
+    where = (
+        space
+        if isinstance(space, SearchSpace)
+        else space_for(
+            data.kind,
+            data.input_shape,
+            data.n_outputs,
+            n_rows=len(data.train),
+            batch_size=chosen.settings(data.input_shape).batch_size_for(len(data.train)),
+            vocabulary=space,
+        )
     )
+    check_fits(where.vocabulary, data)
     asked = ModelLimits(
         max_parameters,
         max_layers,
@@ -249,7 +257,7 @@ def search(
         stored=begun_with,
         seconds=seconds_per_trial,
         most_steps=longest,
-        refit_seconds=_for_refits(path, data, total, n_workers, length, n_folds) if refit else None,
+        refit_seconds=_for_refits(path, where.vocabulary, data, total, n_workers, length, n_folds) if refit else None,
         folds=n_folds,
     )
     has_length = plan.n_steps is None or chosen.settings(data.input_shape).n_steps is not None
@@ -296,7 +304,8 @@ def search(
     if path is None:
         return FoundStudy(storage, files, finder, temporary, metric=judged_by)
     storage.close()
-    return FoundStudy(open_storage(path, read_only=True), files, finder, metric=judged_by)
+    again = open_storage(path, vocabulary=domain.networks.vocabulary, read_only=True)
+    return FoundStudy(again, files, finder, metric=judged_by)
 
 
 def default_name(data: Dataset, seed: int) -> str:
@@ -552,8 +561,15 @@ def _pool(
 ) -> tuple[Candidate, ...]:
     if not isinstance(given, str):
         return tuple(map(domain.candidate, (*first, *given)))
+    if ":" in given:
+        return own_pool(given, domain, first=first)
     if given not in POOLS:
         raise OptionError(f"pool: expected {' or '.join(POOLS)}, or a list of networks, got {given[:40]!r}")
+    if isinstance(domain.networks.kind, Vocabulary):
+        raise OptionError(
+            f"pool: there are no {given} networks of the vocabulary {domain.networks.vocabulary.name!r}; "
+            "expected a list of some, pool=[...], or where it is: --pool MODULE:NAME"
+        )
     if given == "paper":
         return paper_pool(domain, first=first)
     try:
@@ -574,7 +590,13 @@ def _waited_for(compiling: Thread | None) -> float:
 
 
 def _for_refits(
-    path: Path | Address | None, data: Dataset, budget: Budget, workers: int, length: Calibration | None, folds: int
+    path: Path | Address | None,
+    vocabulary: Vocabulary,
+    data: Dataset,
+    budget: Budget,
+    workers: int,
+    length: Calibration | None,
+    folds: int,
 ) -> float:
     """Seconds to keep for refits: of a new study by the baseline's training, else as long as trainings took there."""
     from nasbot.training.refitting import rows_ratio
@@ -583,7 +605,7 @@ def _for_refits(
     if length is not None:
         training = length.n_steps * length.seconds_per_step * (CROWDING if workers > 1 else 1.0)
     elif path is not None and is_begun(path):
-        with StudyView.read(path) as view:
+        with StudyView.read(path, vocabulary=vocabulary) as view:
             training = median([(t.seconds or 0.0) / folds for t in view.history.ranked[:MAX_MEMBERS]] or [0.0])
     return expected_seconds(training, rows_ratio(data, folds), workers)
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from nasbot.cli._options import with_vocabulary
 from nasbot.cli.check import check
 from nasbot.cli.control import cancel, pause, resume, retry, stop
 from nasbot.cli.delete import delete
@@ -38,12 +39,28 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
+READ_NETWORKS = {
+    distance,
+    draw,
+    check,
+    explain,
+    what_if,
+    plot,
+    show,
+    predict,
+    export,
+    report,
+    serve,
+    repair,
+    cancel,
+    retry,
+}
 for command in (run, inspect, demo, distance, draw, check, pool, explain, what_if, plot):
-    app.command()(command)
+    app.command()(with_vocabulary(command) if command in READ_NETWORKS else command)
 app.command("list")(list_studies)
 app.command()(doctor)
 for about_a_study in (status, show, predict, export, report, serve, pause, resume, stop, cancel, retry, repair, delete):
-    app.command()(about_a_study)
+    app.command()(with_vocabulary(about_a_study) if about_a_study in READ_NETWORKS else about_a_study)
 
 
 def _print_version(wanted: bool) -> None:

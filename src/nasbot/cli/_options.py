@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +19,35 @@ Study = Annotated[
 Preset = Annotated[
     str, typer.Option(help="Rules of the distance: paper (the appendix), release (the 2018 code), figure or log-mass.")
 ]
+Vocabularies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--vocabulary",
+        metavar="MODULE:NAME",
+        help="Import this vocabulary of your own; needed where networks are of it.",
+        show_default=False,
+    ),
+]
+
+
+def with_vocabulary(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option --vocabulary, which is carried out before it."""
+
+    @functools.wraps(command)
+    def run(*, vocabulary: list[str] | None = None, **options: Any) -> None:
+        if vocabulary:
+            from nasbot.architecture.own_vocabulary import use_vocabulary
+
+            for where in vocabulary:
+                use_vocabulary(where)
+        command(**options)
+
+    signature = inspect.signature(command, eval_str=True)
+    own = inspect.Parameter(
+        "vocabulary", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Vocabularies
+    )
+    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), own])  # type: ignore[attr-defined]
+    return run
 
 
 def parsed_weights(text: str | None) -> tuple[float, ...] | None:

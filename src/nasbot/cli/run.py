@@ -95,7 +95,13 @@ def run(
     pacer: Annotated[
         str, typer.Option(help="End trainings that fall behind the others at the same step: none or median.")
     ] = "none",
-    pool: Annotated[str, typer.Option(help="Networks to begin with: default (plain ones) or paper.")] = "default",
+    vocabulary: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:NAME", help="Search networks of this vocabulary of your own; needs --pool."),
+    ] = None,
+    pool: Annotated[
+        str, typer.Option(help="Networks to begin with: default (plain ones), paper, or MODULE:NAME of a list.")
+    ] = "default",
     folds: Annotated[
         str, typer.Option(metavar="K", help="Folds of a cross-validation; 1 for none, auto: 5 where rows are few.")
     ] = "auto",
@@ -151,6 +157,7 @@ def run(
 
     The study is kept, so the same command goes on where it was left, with a larger budget for longer. Ctrl-C is safe.
     """
+    from nasbot.architecture.own_vocabulary import use_vocabulary
     from nasbot.data.metrics import metric_for
     from nasbot.data.weighting import parsed_class_weight
     from nasbot.otmann.solver import compile_in_background
@@ -178,6 +185,7 @@ def run(
         name=name or _name(data, "-".join(target or ()), prepared, seed),
         recipe=recipe,
         searcher=searcher,
+        space=None if vocabulary is None else use_vocabulary(vocabulary),
         tune=tune,
         fidelity=fidelity,
         pacer=pacer,

@@ -33,8 +33,9 @@ def show(
     if top < 0:
         raise OptionError(f"--top must be at least 0, got {top}")
     from nasbot.cli._summary import Watched
+    from nasbot.study.settings import naming_vocabulary
 
-    with Watched(study) as watched:
+    with Watched(study) as watched, naming_vocabulary(watched.storage):
         summary = watched.summary()
         if trial is not None:
             _show_trial(summary, _one(watched, summary, trial), as_json=as_json)

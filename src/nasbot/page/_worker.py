@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from nasbot._system import be_nice
+from nasbot.architecture.own_vocabulary import use_vocabulary
 from nasbot.errors import NasbotError
 from nasbot.page.figures import figure_json, near_record
 from nasbot.page.payload import as_json
@@ -24,6 +25,8 @@ def main() -> int:
     """Answer until the input ends."""
     be_nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's, at whose end the input ends
+    for where in sys.argv[1:]:  # vocabularies that the server's caller has named
+        use_vocabulary(where)
     views: dict[str, StudyView] = {}
     for line in sys.stdin:
         path, what, which = json.loads(line)

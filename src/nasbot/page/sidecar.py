@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from nasbot.architecture.own_vocabulary import paths_in_use, use_vocabulary
 from nasbot.errors import FileError
 from nasbot.page.server import Address, serve
 
@@ -25,7 +26,7 @@ def served_beside(path: Path) -> Iterator[str]:
     the search alone, so the server has a session of its own.
     """
     server = subprocess.Popen(
-        [sys.executable, "-m", "nasbot.page.sidecar", str(path.absolute())],
+        [sys.executable, "-m", "nasbot.page.sidecar", str(path.absolute()), *paths_in_use()],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -52,8 +53,10 @@ def served_beside(path: Path) -> Iterator[str]:
         server.stderr.close()
 
 
-def main(path: str) -> None:
+def main(path: str, *vocabularies: str) -> None:
     """The server's process: say where, and serve until the input ends."""
+    for where in vocabularies:
+        use_vocabulary(where)
 
     def watch() -> None:
         sys.stdin.read()
@@ -67,4 +70,4 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -17,6 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from nasbot.architecture.own_vocabulary import paths_in_use
+
 SECONDS = 300.0  # for one answer
 IDLE_SECONDS = 60.0
 MAX_BYTES = 64_000_000
@@ -116,6 +118,7 @@ class FigureWorker:
                 sys.executable,
                 "-m",
                 "nasbot.page._worker",
+                *paths_in_use(),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,

@@ -13,9 +13,9 @@ from typing import Any
 
 from nasbot._json import plain_json
 from nasbot._typing import Json
-from nasbot.architecture import initial_pool
+from nasbot.architecture import Vocabulary, initial_pool
 from nasbot.architecture.space import SearchSpace
-from nasbot.architecture.vocabularies import BUILT_IN
+from nasbot.architecture.vocabularies import BUILT_IN, OWN
 from nasbot.candidate import Candidate
 from nasbot.domain import Domain, Fidelity, params_from_dict
 from nasbot.errors import NasbotError, StudyError
@@ -23,7 +23,7 @@ from nasbot.gp import BeliefOptions, Prior
 from nasbot.otmann import Otmann
 from nasbot.otmann.learned import LearnedDistance
 from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, Searcher, TreeBO
-from nasbot.study.settings import domain_settings, space_settings
+from nasbot.study.settings import domain_settings, how_to_name, space_settings
 from nasbot.trial import History
 
 SEARCHERS = {kind.__name__: kind for kind in (NASBOT, RandomSearch, EvolutionSearch, TreeBO)}
@@ -78,7 +78,10 @@ def searcher_from_settings(settings: Mapping[str, Json], domain: Domain, candida
 
 def domain_from_settings(settings: Mapping[str, Json]) -> Domain:
     """What is searched under these settings of a study."""
-    space = space_from_settings(_mapping(settings.get("space"), "space"))
+    described = _mapping(settings.get("space"), "space")
+    if isinstance(described.get("kind"), Mapping) and _own_kind(described) is None:
+        raise _refusal(how_to_name(settings))
+    space = space_from_settings(described)
     try:
         params = params_from_dict(settings.get("params", {}))
         given = settings.get("fidelity")
@@ -86,16 +89,18 @@ def domain_from_settings(settings: Mapping[str, Json]) -> Domain:
         domain = Domain(space, params, fidelity)
     except (NasbotError, TypeError) as error:
         raise _refusal(str(error)[:300]) from None
-    described = domain_settings(domain)
-    _check_same(described, {name: settings.get(name) for name in described}, "domain")
+    rebuilt = domain_settings(domain)
+    _check_same(rebuilt, {name: settings.get(name) for name in rebuilt}, "domain")
     return domain
 
 
 def space_from_settings(settings: Mapping[str, Json]) -> SearchSpace:
     """The space with these limits."""
-    if not isinstance(settings.get("kind"), str):
-        raise _refusal("its vocabulary is not a built-in one; open the study in Python, with its searcher")
     limits: dict[str, Any] = dict(settings)
+    if not isinstance(settings.get("kind"), str):
+        limits["kind"] = _own_kind(settings)
+        if limits["kind"] is None:
+            raise _refusal("its vocabulary is neither built in nor in use (nasbot.use_vocabulary)")
     for entry in dataclasses.fields(SearchSpace):
         # An infinite limit is stored as null, and so is one that is not there.
         if entry.name in limits and limits[entry.name] is None and entry.default is not None:
@@ -108,6 +113,12 @@ def space_from_settings(settings: Mapping[str, Json]) -> SearchSpace:
         raise _refusal(f"space: {str(error)[:300]}") from None
     _check_same(space_settings(space), settings, "space")
     return space
+
+
+def _own_kind(settings: Mapping[str, Json]) -> Vocabulary | None:
+    """The vocabulary in use that has the name stored; whether it is the same one, its digest says."""
+    kind = settings.get("kind")
+    return OWN.get(str(kind.get("name"))) if isinstance(kind, Mapping) else None
 
 
 def _belief(settings: Mapping[str, Json]) -> BeliefOptions:

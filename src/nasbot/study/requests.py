@@ -12,6 +12,7 @@ from typing import NamedTuple
 from nasbot.errors import StudyError
 from nasbot.storage import Address, RequestKind, open_storage, post_request
 from nasbot.storage.addresses import place_of
+from nasbot.study.settings import naming_vocabulary
 from nasbot.study.status import StudyStatus, status_of
 from nasbot.trial import RETRY, Cancelled, Failed, History, Provenance, Stopped, Trial, TrialState
 
@@ -33,7 +34,8 @@ def ask_study(where: str | Path, kind: RequestKind | str, trial: int | None = No
     try:
         status = status_of(reader)
         if status.is_driven and trial is not None:
-            check_request(reader.history(), what, trial)
+            with naming_vocabulary(reader):
+                check_request(reader.history(), what, trial)
     finally:
         reader.close()
     if status.is_driven:
@@ -49,7 +51,8 @@ def ask_study(where: str | Path, kind: RequestKind | str, trial: int | None = No
 def _do(place: Path | Address, kind: RequestKind, number: int) -> str:
     storage = open_storage(place)
     try:
-        changed, text = changed_trial(storage.history(), kind, number, at=None)
+        with naming_vocabulary(storage):
+            changed, text = changed_trial(storage.history(), kind, number, at=None)
         storage.save(changed)
         return text
     finally:

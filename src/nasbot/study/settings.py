@@ -5,21 +5,25 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from nasbot._json import plain_json
 from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
+from nasbot.architecture.own_vocabulary import import_path_of
 from nasbot.architecture.space import SearchSpace
 from nasbot.candidate import Candidate
 from nasbot.domain import PROMOTION, Domain, params_to_dict
-from nasbot.errors import StudyError
+from nasbot.errors import StudyError, VocabularyError
 from nasbot.pacing import NoPacer, Pacer
+from nasbot.storage import Storage
 from nasbot.trial import Direction
 
 if TYPE_CHECKING:  # at run time it would bring all searchers, and scipy, to whoever asks for a direction
     from nasbot.searchers.base import Searcher
 
+VOCABULARY = "vocabulary"  # the import path of one's own, to be told to people: never imported because it stands here
 SHOWN_DIFFERENCES = 10
 DIGEST_CHARACTERS = 16  # of pool networks and vocabularies: 64 bits tell a handful apart
 
@@ -38,8 +42,11 @@ def study_settings(
     The pacer only where it stops anything, so that studies without one stay as they are.
     """
     paced = {} if pacer is None or pacer.name == NoPacer.name else {"pacer": {"name": pacer.name, **pacer.settings()}}
+    networks = searcher.domain.networks
+    path = import_path_of(networks.vocabulary) if isinstance(networks.kind, Vocabulary) else None
     return plain_json(
         {
+            **({} if path is None else {VOCABULARY: path}),
             "seed": seed,
             "direction": str(direction),
             **domain_settings(searcher.domain),
@@ -82,7 +89,7 @@ def _name(function: object) -> str:
 
 def check_same(stored: Mapping[str, Json], given: Mapping[str, Json]) -> None:
     """StudyError with every difference, if there is one."""
-    differences = list(_differences(stored, given, ""))
+    differences = list(_differences(_without_path(stored), _without_path(given), ""))
     if not differences:
         return
     shown = "\n".join(f"  {line}" for line in differences[:SHOWN_DIFFERENCES])
@@ -92,6 +99,35 @@ def check_same(stored: Mapping[str, Json], given: Mapping[str, Json]) -> None:
         f"the study was begun with other settings:\n{shown}\nresume it with its own, or fork it: a new study that "
         "begins with its completed trials (fork=NAME, --fork NAME)"
     )
+
+
+def _without_path(settings: Mapping[str, Json]) -> dict[str, Json]:
+    """Where a vocabulary is imported from may change; what it says, by its digest, may not."""
+    return {name: value for name, value in settings.items() if name != VOCABULARY}
+
+
+def how_to_name(settings: Mapping[str, Json]) -> str:
+    """What to do about a study whose vocabulary is somebody's own."""
+    path = settings.get(VOCABULARY)
+    shown = str(path)[:100] if isinstance(path, str) else "MODULE:NAME"
+    kept = "" if path is None else " (as it was named when the study began)"
+    return (
+        f"its networks are of a vocabulary of somebody's own, which is not imported unless you say so: "
+        f"--vocabulary {shown}, in Python nasbot.use_vocabulary({shown!r}){kept}"
+    )
+
+
+@contextmanager
+def naming_vocabulary(storage: Storage) -> Iterator[None]:
+    """Where networks turn out to be of an unknown vocabulary, say how the study's own was named."""
+    try:
+        yield
+    except VocabularyError as error:
+        settings = storage.settings() or {}
+        space = settings.get("space")
+        if not isinstance(space, Mapping) or not isinstance(space.get("kind"), Mapping):
+            raise
+        raise VocabularyError(f"{str(error).partition(';')[0]}; {how_to_name(settings)}") from None
 
 
 def _differences(stored: Json, given: Json, name: str) -> Iterator[str]:

@@ -22,6 +22,7 @@ from nasbot.searchers.effect import Effect, Effects
 from nasbot.storage import Address, Run, Storage, open_storage
 from nasbot.study.deciding import DecidingTime
 from nasbot.study.runs import numeric_differences
+from nasbot.study.settings import naming_vocabulary
 from nasbot.study.status import StudyStatus, status_of
 from nasbot.trial import NOT_PROPOSED, Direction, Failed, History, Scored, Trial
 
@@ -72,7 +73,8 @@ class StudyView:
     ) -> StudyView:
         """The study of this name, file or address, for reading; it may be running.
 
-        ``vocabulary`` and ``searcher`` are needed where they are not built in, the latter only for explanations.
+        ``vocabulary`` is needed where it is neither built in nor named by ``nasbot.use_vocabulary``; ``searcher`` where
+        it is not built in, and only for explanations.
         """
         storage = open_storage(where, vocabulary=vocabulary, read_only=True)
         try:
@@ -84,7 +86,8 @@ class StudyView:
     @property
     def history(self) -> History:
         """All trials so far."""
-        return self._storage.history()
+        with naming_vocabulary(self._storage):
+            return self._storage.history()
 
     @property
     def best(self) -> Trial | None:
@@ -118,7 +121,8 @@ class StudyView:
     def searcher(self) -> Searcher:
         """What chooses the networks. Of a study that is only read, it is made again from the settings stored.
 
-        That is possible for the built-in searchers, distances and vocabularies; StudyError says where it is not.
+        That is possible for the built-in searchers and distances, and for vocabularies that are built in or in use;
+        StudyError says where it is not.
         """
         if self._searcher is None:
             from nasbot.study.rebuilding import searcher_of_study  # which knows all searchers, and takes its time
