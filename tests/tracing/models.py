@@ -144,3 +144,98 @@ class InceptionLike(nn.Module):
 def narrow(arch, most=24):
     """The same network with layers of at most so many units: the same code runs, and costs little."""
     return arch.with_units({u: min(most, layer.units) for u, layer in enumerate(arch.layers) if layer.units})
+
+
+class InvertedResidual(nn.Module):
+    """MobileNetV2's block: widen, a filter for each channel, narrow; added to its input where the shapes agree."""
+
+    def __init__(self, entering, units, stride, expansion):
+        super().__init__()
+        wide = entering * expansion
+        self.is_residual = stride == 1 and entering == units
+        widen = [nn.Conv2d(entering, wide, 1, bias=False), nn.BatchNorm2d(wide), nn.ReLU6(inplace=True)]
+        self.conv = nn.Sequential(
+            *(widen if expansion > 1 else []),
+            nn.Conv2d(wide, wide, 3, stride=stride, padding=1, groups=wide, bias=False),
+            nn.BatchNorm2d(wide),
+            nn.ReLU6(inplace=True),
+            nn.Conv2d(wide, units, 1, bias=False),
+            nn.BatchNorm2d(units),
+        )
+
+    def forward(self, x):
+        return x + self.conv(x) if self.is_residual else self.conv(x)
+
+
+class MobileNetV2(nn.Module):
+    STAGES = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
+
+    def __init__(self, n_classes=1000):
+        super().__init__()
+        layers, entering = [nn.Conv2d(3, 32, 3, stride=2, padding=1), nn.BatchNorm2d(32), nn.ReLU6()], 32
+        for expansion, units, n, stride in self.STAGES:
+            for i in range(n):
+                layers.append(InvertedResidual(entering, units, stride if i == 0 else 1, expansion))
+                entering = units
+        layers += [nn.Conv2d(entering, 1280, 1), nn.BatchNorm2d(1280), nn.ReLU6()]
+        self.features = nn.Sequential(*layers)
+        self.classifier = nn.Sequential(nn.Dropout(0.2), nn.Linear(1280, n_classes))
+
+    def forward(self, x):
+        x = F.adaptive_avg_pool2d(self.features(x), (1, 1))
+        return self.classifier(torch.flatten(x, 1))
+
+
+class ConvNeXtBlock(nn.Module):
+    """A filter of 7x7 for each channel, two 1x1 convolutions, and a scale for each channel before the addition."""
+
+    def __init__(self, units):
+        super().__init__()
+        self.depthwise = nn.Conv2d(units, units, 7, padding=3, groups=units)
+        self.norm = nn.GroupNorm(1, units)
+        self.widen, self.narrow = nn.Conv2d(units, 4 * units, 1), nn.Conv2d(4 * units, units, 1)
+        self.scale = nn.Parameter(torch.full((units, 1, 1), 1e-6))
+
+    def forward(self, x):
+        return x + self.scale * self.narrow(F.gelu(self.widen(self.norm(self.depthwise(x)))))
+
+
+def convnext(*, units=(16, 32), blocks=(2, 1), n_classes=10):
+    layers = [nn.Conv2d(3, units[0], 4, stride=4), nn.GroupNorm(1, units[0])]
+    for i, n in enumerate(blocks):
+        if i:
+            layers += [nn.GroupNorm(1, units[i - 1]), nn.Conv2d(units[i - 1], units[i], 2, stride=2)]
+        layers += [ConvNeXtBlock(units[i]) for _ in range(n)]
+    return nn.Sequential(
+        *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.LayerNorm(units[-1]), nn.Linear(units[-1], n_classes)
+    )
+
+
+class UNet(nn.Module):
+    """Down, up again, and a concatenation across; gives an image."""
+
+    def __init__(self):
+        super().__init__()
+        self.down, self.pool = nn.Conv2d(3, 8, 3, padding=1), nn.MaxPool2d(2)
+        self.bottom, self.up = nn.Conv2d(8, 16, 3, padding=1), nn.ConvTranspose2d(16, 8, 2, stride=2)
+        self.last = nn.Conv2d(16, 2, 3, padding=1)
+
+    def forward(self, x):
+        across = F.relu(self.down(x))
+        return self.last(torch.cat([across, self.up(F.relu(self.bottom(self.pool(across))))], dim=1))
+
+
+class VisionTransformer(nn.Module):
+    """Patches as tokens, one encoder layer written out, the mean of the tokens to decide by."""
+
+    def __init__(self, units=16):
+        super().__init__()
+        self.patches = nn.Conv2d(3, units, 4, stride=4)
+        self.norm, self.attention = nn.LayerNorm(units), nn.MultiheadAttention(units, 2, batch_first=True)
+        self.head = nn.Linear(units, 10)
+
+    def forward(self, x):
+        tokens = self.patches(x).flatten(2).transpose(1, 2)
+        y = self.norm(tokens)
+        tokens = tokens + self.attention(y, y, y, need_weights=False)[0]
+        return self.head(tokens.mean(dim=1))

@@ -64,7 +64,7 @@ class Draft:
     units: int | None = None
     stride: int | None = None
     kernels: tuple[int, ...] = ()
-    flaws: list[str] = field(default_factory=list)  # why the label is only the nearest one
+    flaws: list[str] = field(default_factory=list)  # in what the label is only the nearest one
     dropout: float | None = None  # of what it emits
     norm: str | None = None  # between its weights and its activation
 
@@ -106,6 +106,7 @@ class Operation:
     module: nn.Module | None
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    leaving: tuple[int, ...] | None = None  # the shape of its tensor, where the model was run on an example
 
     def option(self, name: str, position: int, default: Any = None) -> Any:
         """An option of a module, or an argument of a function."""

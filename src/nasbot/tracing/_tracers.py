@@ -15,13 +15,21 @@ from torch import Tensor, fx, nn
 
 from nasbot.errors import TraceError
 
+SHAPE = "nasbot_shape"
+
 
 def graph_of(model: nn.Module, example: Tensor | None) -> fx.Graph:
-    """The operations of ``model`` in evaluation mode; TraceError where its forward cannot be followed."""
+    """The operations of ``model`` in evaluation mode; TraceError where its forward cannot be followed.
+
+    With an example every node's ``meta`` has the shape of its tensor.
+    """
     tracer = fx.Tracer() if example is None else _ExampleTracer(example)
     try:
         with _evaluating(model), torch.no_grad():
-            return tracer.trace(model)
+            graph = tracer.trace(model)
+            for node, value in getattr(tracer, "examples", {}).items():
+                node.meta[SHAPE] = tuple(value.shape) if isinstance(value, Tensor) else None
+            return graph
     except Exception as error:  # noqa: BLE001  # a person's own forward runs in there, and may raise anything
         first_line = (str(error).strip().splitlines() or [""])[0][:200]
         hint = "" if example is not None else "; an example of its inputs may help: trace(model, example)"

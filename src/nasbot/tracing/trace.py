@@ -57,16 +57,22 @@ from nasbot.tracing._drafts import (
     ways_back,
     window_of,
 )
-from nasbot.tracing._tracers import attribute, graph_of
+from nasbot.tracing._tracers import SHAPE, attribute, graph_of
 from nasbot.training.activations import ACTIVATIONS
 from nasbot.training.module import Network
 from nasbot.training.operations import TRACED
 
 ADVICE = "; trace(model, approximate=True) takes the nearest"
+NARROWEST_LAST_IMAGE = 4  # pixels a side of what CNNs pool as a whole in the end: 4, 7 or 8
 
 
 def trace(
-    model: nn.Module, example: torch.Tensor | None = None, *, kind: str | None = None, approximate: bool = False
+    model: nn.Module,
+    example: torch.Tensor | None = None,
+    *,
+    kind: str | None = None,
+    approximate: bool = False,
+    on_approximation: Callable[[str], None] | None = None,
 ) -> Architecture:
     """The layer graph of ``model``; TraceError, naming the operation, where it does what no layer graph can say.
 
@@ -78,8 +84,10 @@ def trace(
     in a softmax or a sigmoid, else an mlp-reg, or mlp-class+ or mlp-reg+ where only those have its layers. Images are
     averaged before a dense layer in our networks, so flattened ones are taken as averaged; padding is not looked at.
 
-    ``approximate=True`` lets the nearest label stand for kernels of other sizes, for groups and dilation, for residual
-    blocks that have not exactly two convolutions, and for other activations of an MLP; pools of stride 1 are left out.
+    ``approximate=True`` lets the nearest label stand for kernels of other sizes, strides above 2, groups and dilation,
+    residual blocks that have not exactly two convolutions, and other activations of an MLP; pools of stride 1 and
+    channels scaled by weights of their own are left out. ``on_approximation`` is called with a line for each of these,
+    which names the operation: ``trace(model, approximate=True, on_approximation=print)``.
     """
     if not isinstance(model, nn.Module):
         raise OptionError(f"model: expected a torch.nn.Module, got {type(model).__name__}")
@@ -87,7 +95,11 @@ def trace(
         raise OptionError(f"kind: expected one of {', '.join(BUILT_IN)}, got {str(kind)[:60]!r}")
     if example is None and isinstance(model, Network):
         example = torch.zeros(1, *model.input_shape)
-    return _Walk(model, graph_of(model, example), kind, approximate).architecture()
+    return _Walk(model, graph_of(model, example), kind, approximate, on_approximation or _ignored).architecture()
+
+
+def _ignored(line: str) -> None:
+    """What is approximated, where nobody has asked for it."""
 
 
 def _used(graph: fx.Graph) -> list[fx.Node]:
@@ -111,8 +123,10 @@ def _used(graph: fx.Graph) -> list[fx.Node]:
 class _Walk:
     """One pass over the operations in the order they run, drafting layers; then the layers that survive."""
 
-    def __init__(self, model: nn.Module, graph: fx.Graph, kind: str | None, approximate: bool) -> None:
-        self.model, self.nodes, self.approximate = model, _used(graph), approximate
+    def __init__(
+        self, model: nn.Module, graph: fx.Graph, kind: str | None, approximate: bool, tell: Callable[[str], None]
+    ) -> None:
+        self.model, self.nodes, self.approximate, self.tell = model, _used(graph), approximate, tell
         self.operations = {node: self._operation(node) for node in self.nodes if node.op.startswith("call_")}
         self.is_cnn = kind == "cnn" if kind else any(x.key == "conv2d" for x in self.operations.values())
         self.kind = kind
@@ -140,9 +154,11 @@ class _Walk:
         if node.op == "call_module":
             module = self.model.get_submodule(str(node.target))
             named = type(module).__name__
-            return Operation(key_of(named), f"{named} {str(node.target)!r}", module, node.args, dict(node.kwargs))
+            shown = f"{named} {str(node.target)!r}"
+            return Operation(key_of(named), shown, module, node.args, dict(node.kwargs), node.meta.get(SHAPE))
         named = str(node.target) if node.op == "call_method" else getattr(node.target, "__name__", str(node.target))
-        return Operation(key_of(named), f"{named} {node.name!r}", None, node.args, dict(node.kwargs))
+        shown = f"{named} {node.name!r}"
+        return Operation(key_of(named), shown, None, node.args, dict(node.kwargs), node.meta.get(SHAPE))
 
     def _value(self, node: fx.Node) -> Any:
         """A flow; a tensor for the model's own parameters and buffers; None for sizes and other plain numbers."""
@@ -234,15 +250,26 @@ class _Walk:
         flow = self._images(operation, flows)
         size = max(pair(operation.option("kernel_size", 1)))
         stride = max(pair(operation.option("stride", 2) or size))
-        if stride > 2:  # as a rule the whole image, before a flatten; a convolution that followed would be refused
+        if stride > 2 and self._is_global(operation, size):
             return replace(flow, is_vector=True)
-        if stride == 1:
-            if self.approximate or size == 1:
+        if size == 1 and stride == 1:
+            return flow
+        if stride != 2:
+            wrong = f"has stride {stride}, and pools of a network have stride 2"
+            if not self.approximate:
+                raise self._cannot(operation, wrong, advice=True)
+            self.tell(f"{operation.shown} {wrong}: {'left out' if stride == 1 else 'taken as stride 2'}")
+            if stride == 1:
                 return flow
-            raise self._cannot(operation, "has stride 1, and pools of a network have stride 2", advice=True)
         draft = self._draft("pool", operation, flow, stride=2)
         draft.label = next(x.name for x in self.vocabulary.labels if x.pooling == POOLS[operation.key])
         return Flow((Strand(draft),))
+
+    def _is_global(self, operation: Operation, size: int) -> bool:
+        """Whether it leaves one pixel: by the example's shape, else where the window is as wide as last images are."""
+        if operation.leaving is not None:
+            return operation.leaving[2:] == (1, 1)
+        return size >= NARROWEST_LAST_IMAGE
 
     def _normalisation(self, operation: Operation, flows: list[Flow]) -> Flow:
         """A layer of its own behind what has an activation; between weights and activation it is folded."""
@@ -323,6 +350,7 @@ class _Walk:
                 known = ", ".join(self.dense.values())
                 raise self._cannot(operation, f"is no activation of {self._kind_shown}, which has {known}", advice=True)
             label = NEAREST[operation.key]
+            self.tell(f"{operation.shown} is no activation of {self._kind_shown}: taken as {label}")
         return replace(flow, strands=halves_joined(self._activated(operation, x, label) for x in flow.strands))
 
     def _activated(self, operation: Operation, strand: Strand, label: str) -> Strand:
@@ -356,7 +384,9 @@ class _Walk:
     def _scaled(self, operation: Operation, flow: Flow) -> Flow:
         """By numbers or buffers: part of a normalisation."""
         if any(isinstance(x, nn.Parameter) for x in (*operation.args, *operation.kwargs.values())):
-            raise self._cannot(operation, "involves a parameter of its own")
+            if not (self.approximate and self.is_cnn and operation.key in ("mul", "imul")):
+                raise self._cannot(operation, "involves a parameter of its own", advice=self.is_cnn)
+            self.tell(f"{operation.shown} scales by weights of its own: left out")
         return flow
 
     # -- additions: residual blocks and averages ---------------------------------------------------------------------
@@ -552,11 +582,16 @@ class _Walk:
             flaws.append(
                 f"has a {size}x{size} kernel, and {vocabulary.name} has {', '.join(x.name for x in known.values())}"
             )
+        label, stride = known[nearest], draft.stride
+        if stride not in label.strides:
+            stride = max(label.strides)
+            flaws.append(f"has stride {draft.stride}; a layer {label.name} has {' or '.join(map(str, label.strides))}")
         if flaws and not self.approximate:
             raise TraceError(f"{draft.name} {flaws[0]}{ADVICE}")
-        if draft.stride not in known[nearest].strides:
-            raise TraceError(f"{draft.name} has stride {draft.stride}; a layer {known[nearest].name} has 1 or 2")
-        return Layer(known[nearest].name, draft.units, draft.stride)
+        layer = Layer(label.name, draft.units, stride)
+        if flaws:
+            self.tell(f"{draft.name} {'; '.join(flaws)}: taken as {layer}")
+        return layer
 
     @property
     def _kind_shown(self) -> str:
