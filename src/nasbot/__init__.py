@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from nasbot.study import Budget, Study, StudyView, maximise, minimise
     from nasbot.tracing.trace import trace
     from nasbot.training.loop import Trained, train
+    from nasbot.training.module import build
     from nasbot.training.objective import TrainingObjective
     from nasbot.training.recipes import Recipe
 
@@ -112,6 +113,7 @@ _LATER = {
     **dict.fromkeys(("Trained", "train"), "nasbot.training.loop"),
     "TrainingObjective": "nasbot.training.objective",
     "Recipe": "nasbot.training.recipes",
+    "build": "nasbot.training.module",
     "trace": "nasbot.tracing.trace",
 }
 
@@ -191,6 +193,7 @@ __all__ = [
     "Vocabulary",
     "VocabularyError",
     "__version__",
+    "build",
     "cross",
     "distance",
     "explain",

@@ -12,6 +12,7 @@ from typing import Any
 
 from nasbot.errors import FileError, OptionError
 
+FILE_MODULE = "nasbot_own_"  # how the module of a file that is run by its path begins: it cannot be imported by name
 
 def own_function(where: str, *, what: str, expected: str) -> Callable[..., Any]:
     """The function of the file or module, which is run: it is the caller's own code, never a study's.
@@ -43,7 +44,7 @@ def _file(place: str, what: str, expected: str) -> ModuleType:
     path = Path(place)
     if not path.is_file():
         raise FileError(f"{place}: no such file; {expected}")
-    spec = importlib.util.spec_from_file_location(f"nasbot_own_{path.stem}", path)
+    spec = importlib.util.spec_from_file_location(f"{FILE_MODULE}{path.stem}", path)
     if spec is None or spec.loader is None:
         raise OptionError(f"{what}: {place} is not a Python file; {expected}")
     module = importlib.util.module_from_spec(spec)

@@ -345,3 +345,28 @@ def test_input_shape_of_images_for_cnns():
 def test_unknown_kind():
     with pytest.raises(VocabularyError, match="unknown kind of network 'rnn'"):
         SearchSpace("rnn")
+
+
+def test_copies_of_a_linear_model_lie_outside():
+    """A search trained four parallel linear outputs as if they were another network than one."""
+    space = SearchSpace("mlp-reg")
+
+    def linear(n):
+        layers = [Layer("ip"), *[Layer("linear")] * n, Layer("op")]
+        return Architecture("mlp-reg", layers, {(0, u) for u in range(1, n + 1)} | {(u, n + 1) for u in range(1, n + 1)})
+
+    assert linear(1) in space
+    assert repr(linear(1)) == "<Architecture mlp-reg: linear model, 2 edges>"
+    assert linear(4) not in space
+    assert str(space.violations(linear(4))[0]) == "a linear model has one decision layer, got 4 copies of it [linear_model]"
+
+
+def test_a_search_from_a_linear_model_never_proposes_its_copies():
+    from nasbot.evolution import mutate
+
+    space = SearchSpace("mlp-reg", max_layers=6)
+    linear = Architecture("mlp-reg", [Layer("ip"), Layer("linear"), Layer("op")], {(0, 1), (1, 2)})
+    for seed in range(40):
+        changed = mutate(linear, 3, space, rng=np.random.default_rng(seed))
+        assert getattr(changed, "arch", linear) in space
+        assert len(getattr(changed, "arch", linear).decision_layers) == 1 or changed.arch.processing_layers

@@ -76,7 +76,7 @@ def test_it_proposes_the_same():
         (Sensitive(), "it is not one of NASBOT, RandomSearch, EvolutionSearch, TreeBO"),
         (made(NASBOT, distance=Constant()), "its distance is not a preset of OTMANN"),
         (made(NASBOT, distance=Otmann(preset=RuleSet(name="paper", structural_weights=(1.0,)))), "its distance is not"),
-        (made(NASBOT, "cells"), "its vocabulary is not a built-in one"),
+        (made(NASBOT, "cells"), "its networks are of a vocabulary of somebody's own"),
     ],
 )
 def test_what_is_not_built_in_cannot_be_made_again(searcher, words):

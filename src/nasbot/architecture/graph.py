@@ -261,7 +261,13 @@ class Architecture:
         return str(display("network.svg")(self))
 
     def __repr__(self) -> str:
-        return f"<Architecture {self.kind}: {len(self.layers)} layers, {len(self.edges)} edges>"
+        return f"<Architecture {self.kind}: {self.depth}, {len(self.edges)} edges>"
+
+    @property
+    def depth(self) -> str:
+        """For people: "3 hidden layers" (those that process), or "linear model" where there are only decisions."""
+        n = len(self.processing_layers)
+        return f"{n} hidden layer{'s' * (n != 1)}" if n or not self.decision_layers else "linear model"
 
     def __str__(self) -> str:
         lines = [repr(self)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from nasbot._own_code import own_object
+from nasbot._own_code import FILE_MODULE, own_object
 from nasbot.architecture.labels import Vocabulary
 from nasbot.architecture.vocabularies import BUILT_IN, OWN
 from nasbot.errors import OptionError, VocabularyError
@@ -48,7 +48,7 @@ def import_path_of(vocabulary: Vocabulary) -> str | None:
     if OWN.get(vocabulary.name) == vocabulary:
         return _PATHS[vocabulary.name]
     for name, module in sorted(sys.modules.items()):
-        if name != "__main__":
+        if name != "__main__" and not name.startswith(FILE_MODULE):
             for attribute, value in list(getattr(module, "__dict__", {}).items()):
                 if value is vocabulary:
                     return f"{name}:{attribute}"

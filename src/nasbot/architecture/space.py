@@ -1,7 +1,8 @@
 """The search space 𝒳 of Appendix B.3 ("Domain"): limits as data, and what a network breaks of them.
 
 The paper's limits are the defaults. Limits on what a network costs on given data (parameters, flops, memory) are ours
-and need the shape of the data. Every limit is a field, and ``Violation.rule`` is the name of the field to change.
+and need the shape of the data. Every limit is a field, and ``Violation.rule`` is the name of the field to change; the
+one exception is ``linear_model``: networks without hidden layers that differ in copies of their decision layer are one.
 """
 
 from __future__ import annotations
@@ -77,6 +78,7 @@ class SearchSpace:
             and max(map(len, arch.children)) <= self.max_out_degree
             and self._units_fit(arch)
             and self._mass_fits(arch)
+            and not _repeats_a_linear_model(arch)
             and (self.input_shape is None or not any(self._data_violations(arch)))
         )
 
@@ -140,6 +142,9 @@ class SearchSpace:
             message = f"the network has mass {arch.total_mass:.6g}, expected at most {self.max_mass:.6g}"
             excess = f"{arch.total_mass - self.max_mass:.3g} too much"
             yield Violation("max_mass", f"{message} ({excess}; {part})", heaviest)
+        if _repeats_a_linear_model(arch):
+            n = len(arch.decision_layers)
+            yield Violation("linear_model", f"a linear model has one decision layer, got {n} copies of it", None)
         for u in range(n_layers):
             yield from self._layer_violations(arch, u)
 
@@ -170,6 +175,11 @@ class SearchSpace:
         ):
             if limit is not None and sum(parts) > limit:
                 yield _too_costly(field, arch, parts, limit, noun)
+
+
+def _repeats_a_linear_model(arch: Architecture) -> bool:
+    """Without hidden layers every further decision layer is a copy, at distance 0: trained once is enough."""
+    return len(arch.decision_layers) > 1 and not arch.processing_layers
 
 
 def _mass_by_plain_sum(arch: Architecture, rules: Mapping[str, tuple[float, float]]) -> float:

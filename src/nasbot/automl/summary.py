@@ -31,10 +31,9 @@ def summary_of(study: FoundStudy) -> str:
     if best is None:
         return "\n".join([*lines, "best: none yet"])
     size = resources(best.arch, data.input_shape, data.n_outputs)
-    n_processing = len(best.arch.processing_layers)
     params = f", {best.candidate}" if best.candidate.params else ""
     lines.append(
-        f"best network: trial {best.number}, {n_processing} layers, {len(best.arch.edges)} connections, "
+        f"best network: trial {best.number}, {best.arch.depth}, {len(best.arch.edges)} connections, "
         f"{size.parameters:,} parameters{params}"
     )
     found = results_of(study)

@@ -57,7 +57,7 @@ class MLflowLog(Follower):
         )
         run = self._runs[trial.number] = made.info.run_id
         figures = {
-            "layers": len(trial.arch.layers),
+            "layers": len(trial.arch.processing_layers),
             "edges": len(trial.arch.edges),
             "fingerprint": trial.arch.fingerprint[:12],
             "searcher": trial.origin.searcher,

@@ -61,11 +61,11 @@ def _row(record: dict[str, Any]) -> tuple[str, ...]:
     name = one_line(record["study"])
     if "error" in record:
         return (name, record["state"], "", "", "", "")
-    best, silence = record["best"], record["silence"]
+    best, silence, waiting = record["best"], record["silence"], record["states"].get("waiting", 0)
     return (
         name,
         record["state"],
-        str(record["trials"]),
+        str(record["trials"] - waiting) + f" + {waiting} waiting" * bool(waiting),
         "" if best is None else f"{best['value']:.6g}",
         in_short(record["seconds"]),
         "" if silence is None else f"{in_short(silence)} ago",

@@ -27,6 +27,7 @@ def report(
     from nasbot.page.beside import Beside
     from nasbot.page.html import report_html, write_report
     from nasbot.plots.snapshot import Snapshot
+    from nasbot.storage import Tally
     from nasbot.storage.addresses import place_of
     from nasbot.study import StudyView
 
@@ -45,4 +46,4 @@ def report(
             beside=Beside.of(path),
         )
     written = write_report(html, Path(out if out is not None else f"{path.stem}-report.html"))
-    print(f"wrote {one_line(str(written))} ({len(html.encode()) / 1e6:.1f} MB, {len(snapshot.history)} trials)")
+    print(f"wrote {one_line(str(written))} ({len(html.encode()) / 1e6:.1f} MB, {Tally.of_history(snapshot.history)})")

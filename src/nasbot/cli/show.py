@@ -70,7 +70,7 @@ def _print_trials(summary: Summary, trials: Sequence[Trial]) -> None:
                 _state(trial),
                 "" if value is None else f"{value:.6g}",
                 "" if trial.seconds is None else in_short(trial.seconds),
-                str(len(trial.arch.layers)),
+                str(len(trial.arch.processing_layers)),
                 f"{trial.arch.total_mass:,.0f}",
                 one_line(trial.origin.searcher)[:30],
                 short_fingerprint(trial.arch.fingerprint),

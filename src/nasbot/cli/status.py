@@ -61,7 +61,7 @@ def _lines(summary: Summary) -> list[str]:
 
     state, run = summary.status, summary.status.run
     rows = {
-        "trials": f"{summary.tally.n_trials}: {summary.tally}",
+        "trials": str(summary.tally),
         "best": summary.best,
         "budget": str(state.budget or "") + f" ({in_short(summary.tally.seconds)} driven so far)",
         "driver": state.driver if state.is_driven else None,

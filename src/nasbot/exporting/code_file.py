@@ -300,7 +300,7 @@ def _module(network: Network, name: str) -> str:
 
 
 def _summary(network: Network) -> str:
-    return f"{len(network.arch.layers)} layers; gives {_gives(network)}."
+    return f"{network.arch.depth[0].upper()}{network.arch.depth[1:]}; gives {_gives(network)}."
 
 
 def _gives(network: Network | Ensemble) -> str:

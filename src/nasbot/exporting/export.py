@@ -55,9 +55,9 @@ def export(
     if target.suffix == ENDINGS["json"] or isinstance(model, Architecture):
         return _graph_placed(model, target, overwrite=overwrite)
     model = model if isinstance(model, Model) else Model(model)
-    layers = " and ".join(str(len(network.arch.layers)) for network in model.networks)
+    depths = " and ".join(network.arch.depth for network in model.networks)
     kind = "A network" if len(model.networks) == 1 else "The weighted mean of networks"
-    title = title or f"{kind} of {layers} layers, found by nasbot."
+    title = title or f"{kind}, {depths}, found by nasbot."
     was_training = model.network.training
     model.network.eval()
     try:

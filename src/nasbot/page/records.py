@@ -45,7 +45,7 @@ def trial_record(trial: Trial) -> dict[str, Json]:
         "utility": said.utility,
         "feasible": said.feasible,
         "deciding": origin.seconds.get("deciding"),
-        "layers": len(trial.arch.layers),
+        "layers": len(trial.arch.processing_layers),
         "edges": len(trial.arch.edges),
         "mass": trial.arch.total_mass,
         "fingerprint": trial.arch.fingerprint[:SHORT_FINGERPRINT],

@@ -135,7 +135,7 @@ def _best_trials(snapshot: Snapshot) -> str:
             (
                 str(trial.number),
                 short(trial.value or 0.0, 6),
-                str(len(trial.arch.layers)),
+                str(len(trial.arch.processing_layers)),
                 seconds,
                 made,
             )
