@@ -14,6 +14,7 @@ from nasbot.errors import FileError, OptionError
 
 FILE_MODULE = "nasbot_own_"  # how the module of a file that is run by its path begins: it cannot be imported by name
 
+
 def own_function(where: str, *, what: str, expected: str) -> Callable[..., Any]:
     """The function of the file or module, which is run: it is the caller's own code, never a study's.
 

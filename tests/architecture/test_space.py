@@ -353,12 +353,17 @@ def test_copies_of_a_linear_model_lie_outside():
 
     def linear(n):
         layers = [Layer("ip"), *[Layer("linear")] * n, Layer("op")]
-        return Architecture("mlp-reg", layers, {(0, u) for u in range(1, n + 1)} | {(u, n + 1) for u in range(1, n + 1)})
+        return Architecture(
+            "mlp-reg", layers, {(0, u) for u in range(1, n + 1)} | {(u, n + 1) for u in range(1, n + 1)}
+        )
 
     assert linear(1) in space
     assert repr(linear(1)) == "<Architecture mlp-reg: linear model, 2 edges>"
     assert linear(4) not in space
-    assert str(space.violations(linear(4))[0]) == "a linear model has one decision layer, got 4 copies of it [linear_model]"
+    assert (
+        str(space.violations(linear(4))[0])
+        == "a linear model has one decision layer, got 4 copies of it [linear_model]"
+    )
 
 
 def test_a_search_from_a_linear_model_never_proposes_its_copies():

@@ -68,7 +68,13 @@ def _write(named: dict[str, Architecture], folder: Path, *, with_pictures: bool)
 def print_pool(named: dict[str, Architecture], *, title: str) -> None:
     """A table of networks, one a row."""
     rows = [
-        (name, str(len(x.processing_layers)), str(len(x.edges)), f"{x.total_mass:,.0f}", short_fingerprint(x.fingerprint))
+        (
+            name,
+            str(len(x.processing_layers)),
+            str(len(x.edges)),
+            f"{x.total_mass:,.0f}",
+            short_fingerprint(x.fingerprint),
+        )
         for name, x in named.items()
     ]
     print_table(("network", "layers", "edges", "total mass", "fingerprint"), rows, title=title)
