@@ -27,7 +27,7 @@ def test_chain_adds_the_ends_and_the_decision_layer():
 def test_a_chain_printed():
     """No line ends in spaces: people paste these into files that are checked for it."""
     expected = [
-        "<Architecture mlp-reg: 4 layers, 3 edges>",
+        "<Architecture mlp-reg: 1 hidden layer, 3 edges>",
         "   0  ip",
         "   1  relu 8             <- 0",
         "   2  linear             <- 1",

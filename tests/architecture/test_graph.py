@@ -389,7 +389,7 @@ def test_quantities_are_computed_once() -> None:
 
 def test_how_networks_print() -> None:
     arch = chain("cnn", IP, Layer("conv3", 8, 2), Layer("res5", 16), SOFTMAX, OP)
-    assert repr(arch) == "<Architecture cnn: 5 layers, 4 edges>"
+    assert repr(arch) == "<Architecture cnn: 2 hidden layers, 4 edges>"
     assert str(arch).splitlines()[1:4] == ["   0  ip", "   1  conv3 8 /2         <- 0", "   2  res5 16            <- 1"]
     assert str(Layer("conv3", 8, 1)) == "conv3 8"
 

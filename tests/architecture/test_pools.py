@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from nasbot.architecture import CNN, MLP_CLASS, MLP_REG, Layer
-from nasbot.architecture.pools import initial_pool
+from nasbot.architecture import CNN, MLP_CLASS, MLP_REG, Layer, SearchSpace
+from nasbot.architecture.pools import initial_pool, pool_within
 from nasbot.architecture.vocabularies import RECTIFIERS, SIGMOIDS
-from nasbot.errors import VocabularyError
+from nasbot.errors import OutsideSpaceError, VocabularyError
+from nasbot.searchers import RandomSearch
 
 MLPS = ("mlp-reg", "mlp-class")
 KINDS = (*MLPS, "cnn")
@@ -81,3 +82,18 @@ def test_own_vocabulary_has_no_pool_even_under_a_built_in_name():
 def test_unknown_kind():
     with pytest.raises(VocabularyError, match="unknown kind of network 'rnn'"):
         initial_pool("rnn")
+
+
+@pytest.mark.parametrize("kind", ["mlp-class", "cnn"])
+def test_a_small_space_has_a_pool_too(kind):
+    """Limits of one's own used to be refused, because the paper's ten networks are wide and deep."""
+    space = SearchSpace(kind, max_layers=6, max_units=40, min_units=4)
+    pool = pool_within(space)
+    assert len(pool) == len(set(pool)) >= 3
+    assert all(arch in space for arch in pool)
+    assert pool_within(SearchSpace(kind)) == initial_pool(kind)
+
+
+def test_a_space_that_holds_nothing_still_says_why():
+    with pytest.raises(OutsideSpaceError, match=r"pool network 0: .*max_parameters"):
+        RandomSearch(space=SearchSpace("mlp-reg", input_shape=(50,), max_parameters=3))

@@ -3,7 +3,8 @@
 import pytest
 
 from nasbot.architecture import Layer, SearchSpace, chain, initial_pool
-from nasbot.automl.baselines import LEAST_WIDTH, baseline_of, narrower, paper_pool, plain_pool
+from nasbot.architecture.pools import narrower
+from nasbot.automl.baselines import LEAST_WIDTH, baseline_of, paper_pool, plain_pool
 from nasbot.automl.plan import space_for
 from nasbot.domain import Choice, Domain
 from nasbot.errors import OptionError

@@ -13,16 +13,20 @@ sigmoid occurs exactly once, and the pool is the same in every process. Units ar
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 from nasbot.architecture.blocks import alternating_labels, blocked_cnn, blocked_mlp, chain, vgg_like
 from nasbot.architecture.graph import Architecture, Layer
 from nasbot.architecture.labels import Vocabulary
+from nasbot.architecture.space import SearchSpace
 from nasbot.architecture.vocabularies import BUILT_IN, CNN, vocabulary_of
 from nasbot.errors import VocabularyError
 
 MLP_BLOCKS = ((3, 2), (4, 2), (5, 2), (3, 4), (6, 2), (8, 2), (6, 3), (10, 2), (4, 6), (8, 3))
 VGG_CONVOLUTIONS = (1, 2, 3, 4)
+SHRINKING = (1.0, 0.5, 0.25, 0.125, 0.0625)
+SHALLOW_DEPTHS, SHALLOW_UNITS = (1, 2, 3), 128
 CNN_BLOCKS = ((3, 1), (3, 2), (3, 3), (3, 4), (3, 5), (4, 4))
 
 
@@ -41,6 +45,38 @@ def initial_pool(kind: str | Vocabulary) -> tuple[Architecture, ...]:
             "(nasbot.architecture.chain makes simple ones) and pass them as the pool"
         )
     return _built_in_pool(vocabulary.name)
+
+
+def pool_within(space: SearchSpace) -> tuple[Architecture, ...]:
+    """The initial pool of the space's kind as far as it fits: made narrower where need be, and shallow where too deep.
+
+    The pool as it is where all of it lies in the space. Of a space that holds none of these, the pool as it is, too:
+    whoever checks it says what is wrong.
+    """
+    pool = initial_pool(space.kind)
+    if all(arch in space for arch in pool):
+        return pool
+    label = Layer("conv3", SHALLOW_UNITS, 1) if space.kind == CNN.name else Layer("relu", SHALLOW_UNITS)
+    shallow = tuple(chain(space.kind, [label] * n) for n in SHALLOW_DEPTHS)
+    fitting = (
+        next((arch for arch in narrower(wide, space.min_units) if arch in space), None) for wide in (*pool, *shallow)
+    )
+    return tuple(dict.fromkeys(arch for arch in fitting if arch is not None)) or pool
+
+
+def narrower(arch: Architecture, least: int) -> tuple[Architecture, ...]:
+    """The network with fewer and fewer units in every layer."""
+    return tuple(
+        Architecture(
+            arch.vocabulary,
+            [
+                layer if layer.units is None else replace(layer, units=max(least, round(layer.units * share)))
+                for layer in arch.layers
+            ],
+            arch.edges,
+        )
+        for share in SHRINKING
+    )
 
 
 @cache  # networks are values: one copy serves everybody, with its masses and path lengths

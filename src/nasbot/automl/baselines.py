@@ -7,11 +7,11 @@ prepared, because an ensemble lives on differences.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nasbot._own_code import own_object
 from nasbot.architecture import Architecture, Layer, Signal, Vocabulary, chain, initial_pool
+from nasbot.architecture.pools import narrower
 from nasbot.candidate import Candidate
 from nasbot.domain import Domain
 from nasbot.errors import OptionError
@@ -23,7 +23,6 @@ OWN_POOL = "expected MODULE:NAME, where NAME is a list of networks or a function
 # Widths are for this many rows or more; fewer rows want narrower networks, in proportion to the square root.
 ROWS_FOR_FULL_WIDTH = 8000
 LEAST_WIDTH = 32
-SHRINKING = (1.0, 0.5, 0.25, 0.125, 0.0625)
 
 # Label, widths, preparation of the inputs.
 PLAIN_MLPS: Sequence[tuple[str, tuple[int, ...], str]] = (
@@ -99,21 +98,6 @@ def check_fits(vocabulary: Vocabulary, data: Dataset) -> None:
 def baseline_of(kind: str, n_rows: int) -> Architecture:
     """The network that results are shown against, before it is made to fit a space."""
     return _plain_networks(kind, n_rows)[0][0]
-
-
-def narrower(arch: Architecture, least: int) -> tuple[Architecture, ...]:
-    """The network with fewer and fewer units in every layer."""
-    return tuple(
-        Architecture(
-            arch.vocabulary,
-            [
-                layer if layer.units is None else replace(layer, units=max(least, round(layer.units * share)))
-                for layer in arch.layers
-            ],
-            arch.edges,
-        )
-        for share in SHRINKING
-    )
 
 
 def _fitting(domain: Domain, first: Sequence[Architecture], option: str = "start_from") -> dict[str, Candidate]:

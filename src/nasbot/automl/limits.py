@@ -17,8 +17,8 @@ import numpy as np
 
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, Layer, SearchSpace, chain
+from nasbot.architecture.pools import narrower
 from nasbot.architecture.resources import resources
-from nasbot.automl.baselines import narrower
 from nasbot.errors import OptionError
 
 if TYPE_CHECKING:

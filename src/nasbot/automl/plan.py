@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, SearchSpace, Vocabulary
+from nasbot.architecture.pools import narrower
 from nasbot.architecture.resources import resources
-from nasbot.automl.baselines import baseline_of, narrower
+from nasbot.automl.baselines import baseline_of
 from nasbot.errors import OptionError
 from nasbot.study.budget import Budget
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from nasbot._typing import Json
 from nasbot.acquisition import Found, Settings
-from nasbot.architecture import Architecture, SearchSpace, initial_pool
+from nasbot.architecture import Architecture, SearchSpace
+from nasbot.architecture.pools import pool_within
 from nasbot.candidate import Candidate
 from nasbot.domain import BOCA, Domain, Fidelity, Param, check_pool, fidelity_of
 from nasbot.errors import ExhaustedError, OptionError
@@ -34,7 +35,7 @@ class PoolSearcher:
     space: SearchSpace
     params: Mapping[str, Param] = field(default_factory=dict)  # searched together with the network
     fidelity: Fidelity | None = None  # or a word for one, as of ``fidelity_of``
-    # The initial pool of the space's kind by default; networks are taken with default params.
+    # The initial pool of the space's kind as far as it fits by default; networks are taken with default params.
     pool: tuple[Candidate | Architecture, ...] | None = None
     modifiers: tuple[str | AnyModifier, ...] = tuple(MODIFIERS)
     name: str = ""
@@ -60,7 +61,7 @@ class PoolSearcher:
 
     def initial_pool(self) -> tuple[Candidate, ...]:
         """The candidates evaluated first, and from whose networks evolution starts."""
-        pool = initial_pool(self.space.kind) if self.pool is None else self.pool
+        pool = pool_within(self.space) if self.pool is None else self.pool
         return tuple(map(self.domain.candidate, pool))
 
     @cached_property
