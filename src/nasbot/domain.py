@@ -209,18 +209,21 @@ class Fidelity:
     def __post_init__(self) -> None:
         if self.rule not in RULES:
             raise OptionError(f"fidelity: expected rule='promotion' or 'boca', got {self.rule!r}")
+        for name, given in (("the least share of a training", self.least), ("a factor between rungs", self.factor)):
+            if isinstance(given, bool) or not isinstance(given, int | float):
+                raise OptionError(f"fidelity: expected {name} as a number, got {str(given)[:40]!r}")
         if not 0 < self.least < 1:
             raise OptionError(f"fidelity: expected the least share of a training between 0 and 1, got {self.least}")
-        if not self.factor > 1:
-            raise OptionError(f"fidelity: expected a factor above 1 between rungs, got {self.factor}")
+        if not 1 < self.factor < math.inf:
+            raise OptionError(f"fidelity: expected a finite factor above 1 between rungs, got {self.factor}")
         if self.of not in SHORTENED:
             raise OptionError(f"fidelity: expected of='steps' or 'rows', got {self.of!r}")
 
     @cached_property
     def rungs(self) -> tuple[float, ...]:
-        """Shares of a full training, ascending; the last is 1."""
+        """Shares of a full training, ascending; the last is 1, none but ``least`` nearer to it than half a rung."""
         n = max(1, round(math.log(1 / self.least) / math.log(self.factor)))
-        return (*(self.factor ** (i - n) for i in range(n)), 1.0)
+        return (*(self.least * self.factor**i for i in range(n)), 1.0)
 
 
 def fidelity_of(given: Fidelity | str | None) -> Fidelity | None:

@@ -23,6 +23,7 @@ from nasbot.execution.base import Job, Objective
 from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point, Scored, Stopped
 
 MAX_MESSAGE = 500
+CANNOT_SEE = "fidelity: the objective takes no argument named trial, so it cannot see trial.fidelity"
 MAX_TRACEBACK = 4000
 MAX_STEP = 2**62
 # How PyTorch and CUDA say that memory ran out; neither raises MemoryError.
@@ -119,6 +120,11 @@ def wanted(objective: Objective) -> tuple[str, ...]:
     except (TypeError, ValueError):  # builtins without a signature
         return ()
     return tuple(name for name in ("params", "trial") if name in names)
+
+
+def sees_fidelity(objective: Objective) -> bool:
+    """Whether it can know at which fidelity it is asked."""
+    return "trial" in wanted(objective)
 
 
 def outcome_of(returned: object) -> Outcome:

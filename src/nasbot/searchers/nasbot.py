@@ -67,7 +67,7 @@ from nasbot.searchers.memory import (
     feature_differences,
 )
 from nasbot.searchers.pool import RETUNE, PoolSearcher, best_networks, member, shown
-from nasbot.searchers.promotion import by_rank, promotable, remaining_cost
+from nasbot.searchers.promotion import promotable, remaining_cost
 from nasbot.searchers.threads import on_one_blas_thread
 from nasbot.trial import EXTERNAL_CAUSES, Failed, Forecast, History, Trial
 
@@ -251,6 +251,8 @@ class NASBOT(PoolSearcher):
         if choice is not None and isinstance(self.distance, LearnedDistance):
             proposal = settled.propose(history, rng=rng)
             return replace(proposal, notes={**proposal.notes, "distance": choice.to_dict(self.distance.names)})
+        if (promoted := self.promoted(history)) is not None:  # successive halving has the first word
+            return promoted
         for_belief, for_utility, for_evolution = rng.spawn(3)
         clock = _Stopwatch()
         view = self._view(history, for_belief, clock)
@@ -383,22 +385,18 @@ class NASBOT(PoolSearcher):
     def _promoted_by_value(self, history: History, view: _View | None, found: Found | None) -> Proposal | None:
         """The candidate to train longer, if one promises more for what is left to pay than the best new one does.
 
-        Successive halving has the first word; among the others, expected improvement at full fidelity per cost.
+        That is expected improvement at full fidelity per cost.
         """
-        if self.fidelity is None or view is None:
+        if self.fidelity is None or view is None or found is None:
             return None
-        chosen = by_rank(history, self.fidelity)
-        waiting = promotable(history, self.fidelity)[:N_PROMOTABLE]
-        if chosen is None and found is not None and waiting:
-            effects = self._effects(view, history, [(trial.candidate, "") for trial in waiting])
-            worth = [
-                effect.log_ei - math.log(remaining_cost(self.fidelity, trial.fidelity))
-                for trial, effect in zip(waiting, effects, strict=True)
-            ]
-            new = next(self._effects(view, history, [(Candidate(found.arch, found.params), "")])).log_ei
-            if max(worth) > new - math.log(remaining_cost(self.fidelity, None)):
-                chosen = waiting[int(np.argmax(worth))]
-        return None if chosen is None else self.promotion(chosen)
+        if not (waiting := promotable(history, self.fidelity)[:N_PROMOTABLE]):
+            return None
+        compared = [Candidate(found.arch, found.params), *(trial.candidate for trial in waiting)]
+        costs = [remaining_cost(self.fidelity, at) for at in (None, *(trial.fidelity for trial in waiting))]
+        effects = self._effects(view, history, [(candidate, "") for candidate in compared])
+        worth = [effect.log_ei - math.log(cost) for effect, cost in zip(effects, costs, strict=True)]
+        best = int(np.argmax(worth))  # of equals the new one
+        return self.promotion(waiting[best - 1]) if best else None
 
     # -- belief ------------------------------------------------------------------------------------------------------
 

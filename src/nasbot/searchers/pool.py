@@ -15,7 +15,7 @@ from nasbot.acquisition import Found, Settings
 from nasbot.architecture import Architecture, SearchSpace
 from nasbot.architecture.pools import pool_within
 from nasbot.candidate import Candidate
-from nasbot.domain import BOCA, Domain, Fidelity, Param, check_pool, fidelity_of
+from nasbot.domain import BOCA, PROMOTION, Domain, Fidelity, Param, check_pool, fidelity_of
 from nasbot.errors import ExhaustedError, OptionError
 from nasbot.evolution import MODIFIERS, MutationOperator, one_step_edits
 from nasbot.evolution.modifiers import AnyModifier
@@ -88,7 +88,9 @@ class PoolSearcher:
 
     def promoted(self, history: History) -> Proposal | None:
         """The candidate that successive halving trains longer next; None where a new one is due."""
-        trial = None if self.fidelity is None else by_rank(history, self.fidelity)
+        if self.fidelity is None or self.fidelity.rule != PROMOTION:
+            return None
+        trial = by_rank(history, self.fidelity)
         return None if trial is None else self.promotion(trial)
 
     def promotion(self, trial: Trial, rung: float | None = None) -> Proposal:

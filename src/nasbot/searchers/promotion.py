@@ -42,7 +42,11 @@ def by_rank(history: History, fidelity: Fidelity) -> Trial | None:
 
     None where no rung has one: a new candidate is due.
     """
+    judged: set[float] = set()
     for trial in promotable(history, fidelity):
+        if trial.fidelity in judged:  # a better one of its rung was not good enough
+            continue
+        judged.add(trial.fidelity)
         n_better, n_seen = standing(history, trial)
         if n_better < math.floor(n_seen / fidelity.factor):
             return trial

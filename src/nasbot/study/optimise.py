@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -11,17 +13,20 @@ from nasbot.architecture.space import SearchSpace
 from nasbot.domain import Param
 from nasbot.errors import OptionError
 from nasbot.execution import Executor, Objective
-from nasbot.execution.evaluation import wanted
+from nasbot.execution.evaluation import CANNOT_SEE, sees_fidelity, wanted
 from nasbot.execution.repeating import Repeated
 from nasbot.otmann.solver import compile_solver
 from nasbot.pacing import Pacer
 from nasbot.searchers.base import Searcher
+from nasbot.searchers.pool import PoolSearcher
 from nasbot.storage import is_begun
 from nasbot.study.budget import Budget
 from nasbot.study.loop import OnChange
 from nasbot.study.study import Study
 from nasbot.study.view import StudyView
 from nasbot.trial import Direction
+
+LOG = logging.getLogger("nasbot")
 
 
 class RunOptions(TypedDict, total=False):
@@ -104,6 +109,9 @@ def _optimised(
         raise OptionError(
             f"params: {names}: searched, but the objective takes neither params nor trial beside the network"
         )
+    if searcher.domain.fidelity is not None and not sees_fidelity(objective) and isinstance(searcher, PoolSearcher):
+        LOG.warning("%s; searched without", CANNOT_SEE)
+        searcher = replace(searcher, fidelity=None)
     if budget.seconds is not None and hasattr(searcher, "distance"):
         compile_solver()  # before the clock starts
     repeats, context = options.get("repeats", 1), {}

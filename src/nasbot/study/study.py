@@ -25,7 +25,7 @@ from nasbot.candidate import Candidate
 from nasbot.domain import check_pool
 from nasbot.errors import NasbotError, OptionError, StudyError
 from nasbot.execution import Executor, Job, Limits, Objective, SerialExecutor, outcome_of, process_executor
-from nasbot.execution.evaluation import as_number
+from nasbot.execution.evaluation import CANNOT_SEE, as_number, sees_fidelity
 from nasbot.execution.interruption import Interrupted, allowed, leaving_on_signals, shielded
 from nasbot.pacing import Bar, NoPacer, Pacer, pacer_of
 from nasbot.searchers.base import Proposal, ProposesMany, Searcher
@@ -35,7 +35,7 @@ from nasbot.storage.base import shared as shared_storage
 from nasbot.study.budget import Budget
 from nasbot.study.forking import Fork, fork_of, missing_from
 from nasbot.study.interrupted_message import THE_SAME_CALL, interrupted_message
-from nasbot.study.loop import TURN_SECONDS, Loop, OnChange
+from nasbot.study.loop import LOG, TURN_SECONDS, Loop, OnChange
 from nasbot.study.requests import changed_trial
 from nasbot.study.runs import command_line, new_run
 from nasbot.study.settings import check_same, study_settings
@@ -267,6 +267,8 @@ class Study(StudyView):
         """
         total = Budget.of(budget)
         limits = Limits(timeout_per_trial, memory_per_trial)
+        if self.searcher.domain.fidelity is not None and not sees_fidelity(objective):
+            LOG.warning("%s; every rung of it is a full evaluation", CANNOT_SEE)
         if executor is not None and (workers != 1 or limits != Limits()):
             raise OptionError("workers and limits: an executor that is given has its own; expected one or the other")
         with leaving_on_signals(), shielded():
