@@ -67,7 +67,7 @@ def test_evolution_asks_as_often_as_it_may_and_in_batches():
 def test_the_best_is_the_best_of_those_asked_about():
     utility = Counted()
     maximum = evolve(utility)
-    assert maximum.best.utility == max(map(value_of, utility.asked)) == value_of(maximum.best.arch)
+    assert max(map(value_of, utility.asked)) == value_of(maximum.best.arch) == pytest.approx(maximum.best.utility)
     assert maximum.by_phase == (("evolution", maximum.best.utility),)
 
 
@@ -112,9 +112,10 @@ def test_what_must_not_be_proposed_is_not():
     assert len(worse.best.arch.layers) <= 4
 
 
-def test_of_equals_the_first_looked_at():
-    utility = Counted(lambda arch: 0.0)
-    assert evolve(utility).best.arch == utility.asked[0]
+def test_of_equals_the_first_by_its_fingerprint():
+    """And what differs in the last bits only is equal: they depend on the processor."""
+    utility = Counted(lambda arch: 1.0 + len(arch.layers) * 1e-12)
+    assert evolve(utility).best.arch == min(utility.asked, key=lambda arch: arch.fingerprint)
 
 
 def test_lineage_goes_back_to_the_population():
@@ -130,7 +131,7 @@ def test_a_rough_utility_searches_and_the_exact_one_decides():
     assert len(exact.asked) == 32
     assert mlp_pool()[0] not in exact.asked
     assert min(len(arch.layers) for arch in exact.asked) >= sorted(len(arch.layers) for arch in rough.asked)[-33]
-    assert maximum.best.utility == max(map(value_of, exact.asked)) == value_of(maximum.best.arch)
+    assert max(map(value_of, exact.asked)) == value_of(maximum.best.arch) == pytest.approx(maximum.best.utility)
     assert maximum.n_evaluations == len(rough.asked) + len(exact.asked)
     assert maximum.best.origin in mlp_pool()
 

@@ -11,11 +11,12 @@ import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
+from itertools import groupby, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbot._rounding import to_bits
 from nasbot.architecture import Architecture
 from nasbot.candidate import Candidate, Params
 from nasbot.domain import Domain
@@ -34,6 +35,7 @@ N_SETTINGS = 16  # of the params that the best networks are looked at with
 N_ROUGH_SETTINGS = 4  # and those that evolution makes
 TUNED = 4  # networks whose params are then changed one by one
 TUNING_ROUNDS = 4
+UTILITY_BITS = 27  # of a utility that count, eight decimal digits: the last ones depend on the processor
 N_PRIOR_TRIALS = 10.0  # for which what is known beforehand about good params counts
 
 
@@ -145,7 +147,7 @@ class _Candidates:
         settings = among or self._settings
         if not archs:
             return [], np.zeros(0)
-        values = self._utility(archs, settings.values) + settings.log_prior[:, None]
+        values = to_bits(self._utility(archs, settings.values) + settings.log_prior[:, None], UTILITY_BITS)
         for i, arch in enumerate(archs if settings.networks else ()):
             if arch in settings.networks:
                 for j, params in enumerate(settings.values):
@@ -182,14 +184,18 @@ class _Candidates:
         return listed
 
     def proposable(self, n: int) -> list[Found]:
-        """The n best that may be proposed, the best first; of equals the one looked at first.
+        """The n best that may be proposed, the best first; equals in the order of their fingerprints.
 
         Fingerprints are asked for in that order, and no more than are needed: they cost more than a utility.
         """
         new = (found for found in self.found.values() if found.utility > -math.inf)
         ranked = sorted(new, key=lambda found: -found.utility)
-        seen = self._settings.seen
-        return list(islice((f for f in ranked if Candidate(f.arch, f.params).fingerprint not in seen), n))
+        named = (
+            pair
+            for _, equals in groupby(ranked, key=lambda found: found.utility)
+            for pair in sorted(((Candidate(f.arch, f.params).fingerprint, f) for f in equals), key=lambda pair: pair[0])
+        )
+        return list(islice((found for name, found in named if name not in self._settings.seen), n))
 
     def best(self) -> Found | None:
         """The best that may be proposed."""

@@ -12,16 +12,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import minimize
 
+from nasbot._rounding import to_grid
 from nasbot.gp.hyperparameters import FloatArray
 from nasbot.gp.likelihood import LogPosterior
 from nasbot.gp.slice_sampler import slice_walk
 
-# L-BFGS needs a number where there is no Cholesky factor; this is worse than any log density it will compare with.
-NO_DENSITY = 1e12
+# L-BFGS needs a number where there is no Cholesky factor: so much worse than the best seen. A line search interpolates,
+# and after a huge number it takes steps so short that it believes to have converged. On 20 recorded histories (20 to
+# 150 networks, default kernel) the log posteriors of the modes are -197 in all after 734 evaluations; with 1e12 -281
+# after 596, and with what is rounded below -545 after 292.
+PENALTY, LOWEST = 100.0, -1e12
 
 # A log posterior known to 1e-3 moves no prediction visibly: its own spread under the posterior is about k/2 = 5.
 OBJECTIVE_TOLERANCE = 1e-3
 
+# What L-BFGS sees, and where it looks, as multiples of powers of two: it makes much of a last bit, 0.1 in the mode
+# after 20 steps, and last bits differ from processor to processor.
+DENSITY_BITS, PLACE_BITS = 16, 30
 
 # A chain handed in from elsewhere is brought back to where exponentials and their sums are ordinary numbers.
 LARGEST_START = 30.0
@@ -114,11 +121,13 @@ class _Search:
         self.n_rejected = 0
 
     def __call__(self, vector: FloatArray) -> tuple[float, FloatArray]:
+        vector = to_grid(vector, PLACE_BITS)
         density, gradient = self._target.with_gradient(vector)
         self.n_evaluations += 1
         if not np.isfinite(density):
             self.n_rejected += 1
-            return NO_DENSITY, np.zeros_like(vector)
+            return PENALTY - max(self._best_density, LOWEST), np.zeros_like(vector)
+        density, gradient = float(to_grid(np.array(density), DENSITY_BITS)), to_grid(gradient, DENSITY_BITS)
         if density > self._best_density:
-            self._best_density, self.best = density, vector.copy()
+            self._best_density, self.best = density, vector
         return -density, -gradient

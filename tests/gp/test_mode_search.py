@@ -1,0 +1,37 @@
+"""The search for the mode beside places without a density, and its deafness to last bits."""
+
+import numpy as np
+
+from nasbot.gp.fit import posterior_mode
+
+
+class Cliff:
+    """-50 (x - 3)², and no density from x = 3.1 on; told with other last bits."""
+
+    prior_mean, prior_spread = np.zeros(1), np.full(1, 10.0)
+
+    def __init__(self, last_bits: float = 0.0) -> None:
+        self.last_bits, self.asked = last_bits, []
+
+    def __call__(self, place):
+        return self.with_gradient(place)[0]
+
+    def with_gradient(self, place):
+        self.asked.append(float(place[0]))
+        if place[0] > 3.1:
+            return -np.inf, np.zeros(1)
+        changed = 1.0 + self.last_bits * np.cos(1e6 * place[0])
+        return -50.0 * float((place[0] - 3.0) ** 2) * changed, -100.0 * (place - 3.0) * changed
+
+
+def test_a_place_without_a_density_does_not_end_the_search():
+    target = Cliff()
+    found = posterior_mode(target, np.array([[2.6]]), most_steps=15)
+    assert found.n_rejected > 0, "the first step, of length 1, must lead beyond"
+    assert abs(found.vectors[0, 0] - 3.0) < 0.01
+
+
+def test_last_bits_lead_to_the_same_mode():
+    modes = [posterior_mode(Cliff(bits), np.array([[-7.3]])).vectors for bits in (0.0, 1e-13, -1e-13)]
+    assert (modes[0] == modes[1]).all()
+    assert (modes[0] == modes[2]).all()
