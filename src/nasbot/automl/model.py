@@ -19,6 +19,7 @@ import numpy as np
 from nasbot._typing import Json
 from nasbot.automl.files import WEIGHTS
 from nasbot.automl.members import kept, members_of
+from nasbot.automl.yardstick import Yardstick
 from nasbot.data.metrics import METRICS, Metric, majority_of, truth_of
 from nasbot.errors import FileError, StorageError, StudyError
 from nasbot.trial import POOL, History, Trial
@@ -103,6 +104,7 @@ class Results:
     baseline: Result | None
     single: Result | None
     ensemble: Result | None
+    trees: Result | None = None  # a yardstick: ExtraTrees or gradient boosting, never part of the model
     majority: Result | None = None  # of knowing only how frequent classes are, where one of them is most rows
 
     @property
@@ -112,7 +114,7 @@ class Results:
 
     def to_dict(self) -> dict[str, Json]:
         """As plain data, None for what there is not."""
-        parts = {name: getattr(self, name) for name in ("baseline", "single", "ensemble", "model", "majority")}
+        parts = {name: getattr(self, name) for name in ("baseline", "single", "ensemble", "model", "trees", "majority")}
         return {name: None if part is None else part.to_dict() for name, part in parts.items()}
 
 
@@ -123,7 +125,13 @@ def results_of(study: FoundStudy) -> Results:
     predictions = _of_ensemble(study)
     ensemble = None if predictions is None else _result(study, *predictions)
     # The baseline is what one would have without a search: its refit, if it had one, is the search's.
-    return Results(_of_trial(study, baseline, refit=False), _of_trial(study, best), ensemble, _of_majority(study))
+    return Results(
+        _of_trial(study, baseline, refit=False),
+        _of_trial(study, best),
+        ensemble,
+        _of_trees(study),
+        _of_majority(study),
+    )
 
 
 def validation_predictions(study: FoundStudy, *, single: bool = False) -> np.ndarray | None:
@@ -175,13 +183,22 @@ def _said(study: FoundStudy, trial: Trial, *, refit: bool = True) -> tuple[np.nd
     return predictions
 
 
+def _of_trees(study: FoundStudy) -> Result | None:
+    data = study.dataset
+    trees = Yardstick.load(study.files, len(data.valid))
+    if trees is None or len(trees.test) != len(data.test):
+        return None
+    return _result(study, trees.valid, trees.test, data.valid)
+
+
 def _of_majority(study: FoundStudy) -> Result | None:
     data = study.dataset
     majority = majority_of(data)
     if majority is None:
         return None
     logs = np.log(np.maximum(majority.predicted, 1e-300))
-    return _result(study, *(np.tile(logs, (len(part), 1)) for part in (study.judged, data.test)))
+    valid, test = (np.tile(logs, (len(part), 1)) for part in (study.judged, data.test))
+    return _result(study, valid, test)
 
 
 def _averaged(parts: Sequence[np.ndarray], weights: Sequence[float], data: Dataset) -> np.ndarray:
@@ -192,9 +209,9 @@ def _averaged(parts: Sequence[np.ndarray], weights: Sequence[float], data: Datas
     return np.asarray(sum(weight * part.astype(np.float64) for weight, part in zip(weights, parts, strict=True)))
 
 
-def _result(study: FoundStudy, valid: np.ndarray, test: np.ndarray) -> Result:
+def _result(study: FoundStudy, valid: np.ndarray, test: np.ndarray, judged: Part | None = None) -> Result:
     data, metric = study.dataset, study.metric
-    on_valid = _metrics(data, metric, valid, study.judged)
+    on_valid = _metrics(data, metric, valid, judged or study.judged)
     on_test = _metrics(data, metric, test, data.test) if len(data.test) else {}
     details = {f"test_{key}": value for key, value in on_test.items() if key != metric.name}
     return Result(metric.name, on_valid[metric.name], on_test.get(metric.name), details)

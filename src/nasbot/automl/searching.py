@@ -48,6 +48,8 @@ from nasbot.automl.plan import (
 from nasbot.automl.refits import expected_seconds, refit_model
 from nasbot.automl.removing import remove_study
 from nasbot.automl.tuning import params_of
+from nasbot.automl.yardstick import measured as measured_trees
+from nasbot.automl.yardstick import seconds_for as trees_seconds
 from nasbot.candidate import Candidate
 from nasbot.domain import Domain, Fidelity, Param, fidelity_of
 from nasbot.errors import FileError, OptionError, StorageError, StudyError
@@ -108,6 +110,7 @@ def search(
     start_from: Sequence[Architecture] = (),
     folds: int | str = "auto",
     refit: bool = True,
+    yardstick: bool = True,
     executor: Executor | str = "auto",
     workers: int | None = None,
     memory_per_trial: int | None = None,
@@ -157,6 +160,7 @@ def search(
         folds: of a cross-validation by which trials are judged, 1 for the validation rows; "auto": 5 where a table has
             fewer than 2,000 rows for training and validation.
         refit: whether the model's networks are at last trained on training and validation rows together.
+        yardstick: whether trees are shown beside the results, where a time budget of 20 s or more is given: 4 % of it.
         executor: where networks are trained; an object, or auto, local, here, ray.
         workers: networks trained at a time; by default one for each card, or one per core up to two and half beyond.
         memory_per_trial: bytes that one training may take.
@@ -247,6 +251,9 @@ def search(
     finder = _searcher(searcher, domain, pool, start_from, len(data.train), stored)
     _check_same_searcher(path, stored, finder)
     begun += _waited_for(compiling)
+    trees = None
+    if yardstick and stored is None and (allowed := trees_seconds(total.seconds)) is not None:
+        trees = measured_trees(data, seconds=allowed, seed=seed, metric=judged_by)
     length = _length(total, n_workers, data, chosen, begun_with, seed, n_folds)
     spent = 0.0 if stored is not None else time.monotonic() - begun  # a study's own clock begins with its first trial
     longest = most_steps(len(data.train), chosen.settings(data.input_shape).batch_size_for(len(data.train)))
@@ -276,6 +283,8 @@ def search(
     for folder in (files, files / DATA, files / WEIGHTS):
         check_own_folder(folder)
     data.save(files / DATA)
+    if trees is not None:
+        trees.save(files)
     storage: Storage = MemoryStorage()
     if path is not None:
         storage = open_storage(path, vocabulary=domain.networks.vocabulary, shared=shared)

@@ -39,7 +39,12 @@ def summary_of(study: FoundStudy) -> str:
     found = results_of(study)
     metric = study.metric
     lines.append(f"chosen by: {metric.name if study.has_metric else 'validation loss'} ({metric.sense})")
-    rows = {"baseline": found.baseline, "best network": found.single, "ensemble": found.ensemble}
+    rows = {
+        "trees": found.trees,
+        "baseline": found.baseline,
+        "best network": found.single,
+        "ensemble": found.ensemble,
+    }
     lines += _table([*([("majority", found.majority)] if found.majority else []), *rows.items()])
     if (imbalance := imbalance_line(data, metric)) is not None:
         lines.append(imbalance)

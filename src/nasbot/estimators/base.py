@@ -103,6 +103,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             pool=self.pool,
             folds=self.folds,
             refit=self.refit,
+            yardstick=False,
             start_from=[_copied(as_architecture(network)) for network in self.start_from],
             seconds_per_trial=self.seconds_per_trial,
         )
