@@ -23,7 +23,8 @@ import torch
 
 import nasbot
 from nasbot.automl.plan import fitting_baseline
-from nasbot.data.dataset import Dataset, named_dataset
+from nasbot.data.dataset import Dataset, dataset_of, named_dataset
+from nasbot.data.named import load
 from nasbot.study import Budget
 from nasbot.training.loop import Trained, predictions, train
 from nasbot.training.objective import computing_threads
@@ -127,6 +128,23 @@ def by_boosting(data: Dataset, seconds: float, seed: int) -> dict[str, Any]:
     return {"model": min(found.values())[1], "trials": len(found), **{name: test for name, (_, test) in found.items()}}
 
 
+def by_pytabkit(kind: str) -> Callable[[Dataset, float, int], dict[str, Any]]:
+    """A network of pytabkit with its tuned defaults, whatever time it takes. Needs ``nasbot[opponents]``."""
+
+    def fitted(data: Dataset, seconds: float, seed: int) -> dict[str, Any]:
+        import pytabkit
+
+        task = "Classifier" if data.is_classification else "Regressor"
+        model = getattr(pytabkit, f"{kind}_{task}")(device="cpu", random_state=seed, n_threads=2)
+        parts = [(np.asarray(p.X), p.y if data.is_classification else p.y[:, 0]) for p in (data.train, data.valid)]
+        begun = time.process_time()
+        model.fit(*parts[0], *parts[1])
+        took = round(time.process_time() - begun, 1)
+        return {"model": _error(data, model, np.asarray(data.test.X), data.test.y), "trials": 1, "cpu_seconds": took}
+
+    return fitted
+
+
 def _error(data: Dataset, model: Any, X: np.ndarray, y: np.ndarray) -> float:
     if data.is_classification:
         probabilities = np.clip(model.predict_proba(X), 1e-6, 1)
@@ -147,6 +165,8 @@ METHODS: Mapping[str, Callable[[Dataset, float, int], dict[str, Any]]] = {
     "plain": by_plain_network,
     "trees": by_trees,
     "boosting": by_boosting,
+    "realmlp": by_pytabkit("RealMLP_TD"),
+    "tabm": by_pytabkit("TabM_D"),
 }
 
 
@@ -156,12 +176,20 @@ def run(sets: list[str], methods: list[str], budget: str, seeds: list[int], fold
     assert seconds is not None
     for name in sets:
         for seed in seeds:
-            data = named_dataset(name, folder=folder, seed=seed)
+            data = data_of(name, folder, seed)
             for method in methods:
                 begun = time.monotonic()
                 found = METHODS[method](data, seconds, seed)
                 wall = round(time.monotonic() - begun, 1)
                 yield {"set": name, "method": method, "budget": seconds, "seed": seed, "wall": wall, **found}
+
+
+def data_of(name: str, folder: str, seed: int) -> Dataset:
+    """A set by its name, divided by the seed; with "-log" behind it the logarithm of its target."""
+    if not name.endswith("-log"):
+        return named_dataset(name, folder=folder, seed=seed)
+    X, y, options = load(name.removesuffix("-log"), folder)
+    return dataset_of(X, np.log1p(y), **{**options, "name": name, "seed": seed})
 
 
 def table(records: list[dict[str, Any]]) -> str:
@@ -184,7 +212,7 @@ def table(records: list[dict[str, Any]]) -> str:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default="protein,naval,indoor,news,blog")
+    parser.add_argument("--sets", default="protein,naval,indoor,news-log,blog")
     parser.add_argument("--methods", default="nasbot,plain,trees")
     parser.add_argument("--budget", default="100s")
     parser.add_argument("--seeds", default="0,1,2")

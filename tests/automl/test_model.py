@@ -124,7 +124,8 @@ def test_results_as_plain_data(numbers):
     for part in ("baseline", "single", "ensemble", "model"):
         assert set(record[part]) >= {"validation", "test", "metric", "test_standardised_mse", "test_r2"}
     assert record["model"] == record["ensemble"]
-    assert Results(None, None, None).to_dict() == dict.fromkeys(("baseline", "single", "ensemble", "model", "majority"))
+    names = ("baseline", "single", "ensemble", "model", "trees", "majority")
+    assert Results(None, None, None).to_dict() == dict.fromkeys(names)
 
 
 def test_the_summary_shows_them_beside_each_other(numbers, classes):

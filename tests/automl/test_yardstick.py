@@ -110,7 +110,7 @@ def test_beside_a_search_and_gone_with_it(tmp_path, monkeypatch):
     assert any(line.startswith("  trees  ") for line in lines)
     assert json.loads(json.dumps(study.results().to_dict()))["trees"]["validation"] == trees.validation
     assert list(study.files.glob("yardstick-*"))
-    assert remove_study(tmp_path / "beside.sqlite").left == ()
+    assert remove_study(tmp_path / "studies" / "beside.sqlite").left == ()
 
     without = nasbot.search(X, y, budget="2s", name=None, yardstick=False, **options)
     assert without.results().trees is None
