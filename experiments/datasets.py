@@ -41,7 +41,7 @@ def prepare(protocol: Protocol, places: Places) -> None:
     for name in protocol.axes["dataset"]:
         folder = data_folder(protocol, name, places)
         if not (folder / "dataset.json").exists():
-            _prepared(name, _options(protocol.settings), places.data).save(folder)
+            set_of(name, _options(protocol.settings), places.data).save(folder)
 
 
 def prepared(protocol: Protocol, name: str, places: Places) -> tuple[Path, Dataset]:
@@ -56,7 +56,8 @@ def _options(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: settings[name] for name in OPTIONS if name in settings}
 
 
-def _prepared(name: str, options: Mapping[str, Any], source: Path) -> Dataset:
+def set_of(name: str, options: Mapping[str, Any], source: Path) -> Dataset:
+    """A set under the options of a protocol, as ``OPTIONS`` names them."""
     X, y, given = load(name, source)
     given = {**given, "name": name}
     if name in options.get("log_target", ()):

@@ -62,14 +62,18 @@ def model_of(method: str, *, classifies: bool, seed: int) -> Any:
         return kind(budget=TRIALS, random_state=seed)
     if method == "boosting":
         return (HistGradientBoostingClassifier if classifies else HistGradientBoostingRegressor)(random_state=seed)
-    linear = LogisticRegressionCV(Cs=10, max_iter=5000) if classifies else RidgeCV(np.logspace(-3, 4, 30))
+    if not classifies:
+        return make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 4, 30)))
+    by = {"scoring": "neg_log_loss", "l1_ratios": (0,), "use_legacy_attributes": False}
+    linear = LogisticRegressionCV(Cs=10, max_iter=5000, **by)
     return make_pipeline(StandardScaler(), linear)
 
 
 def error_of(model: Any, X: np.ndarray, y: np.ndarray, variance: float | None) -> float:
     """Log-loss, or the mean squared error over ``variance``."""
     if variance is None:
-        return float(log_loss(y, np.clip(model.predict_proba(X), 1e-6, 1), labels=model.classes_))
+        shares = np.clip(model.predict_proba(X), 1e-6, 1)
+        return float(log_loss(y, shares / shares.sum(axis=1, keepdims=True), labels=model.classes_))
     return float(np.mean((model.predict(X) - y) ** 2) / variance)
 
 
