@@ -459,16 +459,19 @@ class History(Sequence[Trial]):
         for number, trial in enumerate(trials):
             if trial.number != number:
                 raise StudyError(f"trials are numbered 0, 1, 2, …; expected {number}, got {trial.number}")
-        finished = sorted((t for t in trials if t.rank is not None), key=lambda t: t.rank or 0)
-        ranks = [trial.rank for trial in finished]
+        self._hold(trials, direction)
+        ranks = [trial.rank for trial in self.finished]
         if ranks != list(range(len(ranks))):
             raise StudyError(f"outcomes are ranked 0, 1, 2, … in the order of their recording; got {ranks[:20]}")
+
+    def _hold(self, trials: Sequence[Trial], direction: Direction) -> None:
+        finished = sorted((t for t in trials if t.rank is not None), key=lambda t: t.rank or 0)
         pending = {trial.number: trial for trial in trials if trial.outcome is None}
         ledger = _Ledger(direction, finished)
         self._know(direction, len(trials), pending, ledger, ledger.lengths)
 
     def _know(self, *values: object) -> None:
-        self.__dict__.update(zip((entry.name for entry in fields(self)), values, strict=True))
+        self.__dict__.update(zip((entry.name for entry in fields(History)), values, strict=True))
 
     @property
     def _n_finished(self) -> int:

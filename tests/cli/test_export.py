@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import nasbot
@@ -15,6 +16,9 @@ from nasbot.architecture.blocks import chain
 from nasbot.automl import FoundStudy, search
 from nasbot.automl.members import Members
 from nasbot.automl.model import file_name
+from nasbot.cli import main
+from nasbot.data.frames import write_frame
+from nasbot.errors import OptionError
 from tests.exporting.test_export import imports_of, loaded
 
 SMALL = [chain("mlp-reg", [Layer("relu", 16)]), chain("mlp-reg", [Layer("tanh", 8), Layer("elu", 8)])]
@@ -155,3 +159,37 @@ def test_names_that_python_can_import(study, name):
 def test_json_output_is_one_value(searched, run):
     record = json.loads(run("export", str(searched), "--to", "code", "--json").out)
     assert record == {"form": "code", "files": ["my_study.py", "my_study.weights.safetensors"]}
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_the_table_of_trials(tmp_path, monkeypatch, capsys, form):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("nasbot.study.view.MOST_AT_ONCE", 3)  # a part at a time
+    with Study.open("toy", RandomSearch(space=SearchSpace("mlp-reg")), seed=1) as study:
+        study.optimise(_sometimes_failing, 8, max_consecutive_failures=None)
+        expected = study.to_frame()
+    assert main(["export", "toy", "--to", form]) == 0
+    file = tmp_path / f"toy-trials.{form}"
+    assert f"wrote toy-trials.{form}" in capsys.readouterr().out
+    found = (pd.read_csv if form == "csv" else pd.read_parquet)(file).set_index("number")
+    assert found["value"].tolist() == pytest.approx(expected["value"].tolist(), nan_ok=True)
+    assert list(found.columns) == list(expected.columns)
+    failed = found[found["state"] == "failed"]
+    assert failed["message"].tolist() == ["ValueError: =1+1"] * 3
+    assert main(["export", "toy", "--to", form]) == 3
+    assert "is there already; --overwrite replaces it" in capsys.readouterr().err
+    assert main(["export", "toy", "--to", form, "--overwrite"]) == 0
+
+
+def test_no_cell_is_a_formula(tmp_path):
+    frame = pd.DataFrame({"number": [0, 1], "message": ["=1+1", "plain"]}).set_index("number")
+    write_frame(frame, tmp_path / "t.csv", to="csv")
+    assert (tmp_path / "t.csv").read_text() == "number,message\n0,'=1+1\n1,plain\n"
+    with pytest.raises(OptionError, match="to: expected csv or parquet, got 'xls'"):
+        write_frame(frame, tmp_path / "t.xls", to="xls")
+
+
+def _sometimes_failing(arch, trial):
+    if trial.number % 3 == 1:
+        raise ValueError("=1+1")
+    return float(len(arch.layers))

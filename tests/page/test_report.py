@@ -36,14 +36,14 @@ def test_it_holds_everything(html):
     assert [len(data[part]) for part in ("trials", "whole", "drawings", "near")] == [n] * 4
     assert set(data["series"]) == set(SERIES)
     assert set(data["figures"]) == {"map", "surrogate"}
-    assert all(drawing.startswith("<svg") for drawing in data["drawings"])
+    assert all(drawing.startswith("<svg") for drawing in data["drawings"].values())
     assert data["strip"]["states"] == {"waiting": 1, "running": 1, "completed": 4, "failed": 1, "cancelled": 1}
     assert data["strip"]["best"]["trial"] == 4
-    why = data["whole"][4]
+    why = data["whole"]["4"]
     assert why["predicted"] == {"lower": 2.0, "median": 4.0, "upper": 4.5}
     assert why["changes"] == ["skip: 1 to 3", "swap_label: 2 to elu"]
-    assert data["near"][4]["diff"]["parent"] == 1
-    assert data["near"][4]["diff"]["drawing"].startswith("<svg")
+    assert data["near"]["4"]["diff"]["parent"] == 1
+    assert data["near"]["4"]["diff"]["drawing"].startswith("<svg")
 
 
 def test_near_are_only_those_known_when_it_was_chosen():
@@ -51,7 +51,7 @@ def test_near_are_only_those_known_when_it_was_chosen():
     near = data_of(report_html(Snapshot.of(history)))["near"]
     for trial in history:
         known = {t.number for t in history.completed if t.rank < trial.proposed_after}
-        columns = near[trial.number].get("nearest", {"rows": []})
+        columns = near[str(trial.number)].get("nearest", {"rows": []})
         assert {row[0] for row in columns["rows"]} <= known
         distances = [row[2] for row in columns["rows"]]
         assert distances == sorted(distances)
@@ -83,7 +83,7 @@ def test_studies_with_little_in_them_have_a_report(name):
 def test_minimised_values_are_turned():
     data = data_of(report_html(as_minimised()))
     assert data["strip"]["best"]["value"] == -5.0
-    assert data["whole"][4]["predicted"] == {"lower": -4.5, "median": -4.0, "upper": -2.0}
+    assert data["whole"]["4"]["predicted"] == {"lower": -4.5, "median": -4.0, "upper": -2.0}
 
 
 def test_numbers_that_are_not_finite_are_null():

@@ -11,7 +11,7 @@ from nasbot.cli._options import Json, Study
 from nasbot.cli._output import print_json
 from nasbot.errors import StudyError
 
-FORMS = "code, onnx, safetensors or json"
+FORMS = "code, onnx, safetensors or json; csv or parquet for the table of trials"
 
 
 def export(
@@ -30,11 +30,12 @@ def export(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Overwrite existing files.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write the recommended model of a study for use elsewhere: its best networks averaged, as one file.
+    """Write the recommended model of a study for use elsewhere: its best networks averaged, as one file; or its trials.
 
     code: one Python file that needs only torch, and its weights. onnx: for onnxruntime and others. safetensors:
     weights, graphs and preprocessing, for nasbot.load_model and nasbot predict. json: the best network's layer graph
-    alone, of any study. All but json are checked: what was written must give the model's own outputs.
+    alone, of any study. All of these but json are checked: what was written must give the model's own outputs. csv and
+    parquet: a row for every trial, with its value, times, size, params and numeric details.
     """
     files = _exported(study, to, out, single=single, metric=metric, overwrite=overwrite)
     if as_json:
@@ -48,9 +49,14 @@ def _exported(
 ) -> tuple[Path, ...]:
     from nasbot.automl import FoundStudy
     from nasbot.automl.model import file_name
+    from nasbot.data.frames import TABLES, write_frame
     from nasbot.storage.addresses import place_of
     from nasbot.study import StudyView
 
+    if to in TABLES:
+        with StudyView.read(study) as view:
+            place = out or f"{place_of(study).stem}-trials.{to}"
+            return (write_frame(view.to_frame(), place, to=to, overwrite=overwrite),)
     path = out or file_name(place_of(study))
     if to == "json":  # a study of any objective has networks; only one on data has weights
         from nasbot.exporting.export import export as export_model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -25,9 +26,10 @@ def report(
     It needs no network and no server: plots, every network's drawing and why it was proposed are in the file.
     """
     from nasbot.page.beside import Beside
+    from nasbot.page.excerpt import snapshot_in, tally_of
     from nasbot.page.html import report_html, write_report
     from nasbot.plots.snapshot import Snapshot
-    from nasbot.storage import Tally
+    from nasbot.storage import open_storage
     from nasbot.storage.addresses import place_of
     from nasbot.study import StudyView
 
@@ -36,8 +38,8 @@ def report(
         with StudyView.read(name) as view:
             others.append(Snapshot.of(view, name=place_of(name).stem))
     path = place_of(study)
-    with StudyView.read(study) as view:
-        snapshot = Snapshot.of(view, name=path.stem)
+    with StudyView.read(study) as view, closing(open_storage(path, read_only=True)) as storage:
+        snapshot = snapshot_in(storage, path.stem, view.settings)
         html = report_html(
             snapshot,
             file=str(path),
@@ -46,4 +48,4 @@ def report(
             beside=Beside.of(path),
         )
     written = write_report(html, Path(out if out is not None else f"{path.stem}-report.html"))
-    print(f"wrote {one_line(str(written))} ({len(html.encode()) / 1e6:.1f} MB, {Tally.of_history(snapshot.history)})")
+    print(f"wrote {one_line(str(written))} ({len(html.encode()) / 1e6:.1f} MB, {tally_of(snapshot.history)})")

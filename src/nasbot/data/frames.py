@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from nasbot._files import write_whole
+from nasbot.errors import FileError, OptionError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet's formula begins
+TABLES = ("csv", "parquet")
 
 
 def frame_of(records: Sequence[Mapping[str, Any]], *, index: str) -> pd.DataFrame:
@@ -15,3 +23,36 @@ def frame_of(records: Sequence[Mapping[str, Any]], *, index: str) -> pd.DataFram
 
     columns = list(dict.fromkeys(key for record in records for key in record)) or [index]
     return pd.DataFrame.from_records([dict(record) for record in records], columns=columns).set_index(index)
+
+
+def safe_text(text: str) -> str:
+    """A text that no spreadsheet takes for a formula: an apostrophe before one that it would."""
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def write_frame(frame: pd.DataFrame, path: str | Path, *, to: str, overwrite: bool = False) -> Path:
+    """The frame with its row labels as a CSV or Parquet file, whole or not at all.
+
+    Raises:
+        OptionError: for another form than csv or parquet, and for parquet without pyarrow.
+        FileError: where the file is there already and not to be overwritten, or cannot be written.
+    """
+    path = Path(path)
+    if to not in TABLES:
+        raise OptionError(f"to: expected {' or '.join(TABLES)}, got {str(to)[:40]!r}")
+    if path.exists() and not overwrite:
+        raise FileError(f"{path} is there already; --overwrite replaces it")
+    content = io.BytesIO()
+    if to == "csv":
+        safe = frame.map(lambda cell: safe_text(cell) if isinstance(cell, str) else cell)
+        safe.to_csv(content, lineterminator="\n")
+    else:
+        try:
+            frame.reset_index().to_parquet(content, engine="pyarrow", index=False)
+        except ImportError:
+            raise OptionError("to: parquet needs pyarrow: install nasbot with its extra, nasbot[parquet]") from None
+    try:
+        write_whole(path, content.getvalue())
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror or error}") from None
+    return path

@@ -8,15 +8,17 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from nasbot._system import be_nice
 from nasbot.architecture.own_vocabulary import use_vocabulary
 from nasbot.errors import NasbotError
+from nasbot.page.excerpt import Excerpt
 from nasbot.page.figures import figure_json, near_record
 from nasbot.page.payload import as_json
-from nasbot.plots.snapshot import Snapshot
-from nasbot.study import StudyView
+from nasbot.page.watching import WatchedStudy
+from nasbot.plots.snapshot import Snapshot, parent_of
 
 NICENESS = 15  # the search goes first
 
@@ -27,22 +29,37 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's, at whose end the input ends
     for where in sys.argv[1:]:  # vocabularies that the server's caller has named
         use_vocabulary(where)
-    views: dict[str, StudyView] = {}
+    watched: dict[str, WatchedStudy] = {}
     for line in sys.stdin:
         path, what, which = json.loads(line)
         try:
-            if path not in views:
-                views[path] = StudyView.read(Path(path))
-            text = _answer(Snapshot.of(views[path], name=Path(path).stem), what, which)
+            study = watched.setdefault(path, WatchedStudy(Path(path), Path(path).stem))
+            text = _answer(study, what, which)
         except NasbotError as error:
-            views.pop(path, None)
+            watched.pop(path, None)
             text = json.dumps({"message": str(error)[:300]})
         print(text, flush=True)
     return 0
 
 
-def _answer(snapshot: Snapshot, what: str, which: str) -> str:
-    return figure_json(which, snapshot) if what == "figure" else as_json(near_record(snapshot, int(which)))
+def _answer(study: WatchedStudy, what: str, which: str) -> str:
+    seen = study.look()
+    if seen.problem:
+        return json.dumps({"message": seen.problem[:300]})
+    if what == "figure":
+        return figure_json(which, seen.snapshot)
+    return as_json(near_record(_with_trial(study, seen.snapshot, int(which)), int(which)))
+
+
+def _with_trial(study: WatchedStudy, snapshot: Snapshot, number: int) -> Snapshot:
+    """The snapshot; one that is an excerpt with this trial and its parent in it."""
+    history, trial = snapshot.history, study.trial(number)
+    if trial is None or not isinstance(history, Excerpt):
+        return snapshot
+    parent = parent_of(trial, number)
+    made_of = None if parent is None else study.trial(parent)
+    trials = [*history, trial, *([] if made_of is None else [made_of])]
+    return replace(snapshot, history=Excerpt(trials, history.tally, history.direction))
 
 
 if __name__ == "__main__":

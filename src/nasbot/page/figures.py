@@ -67,13 +67,13 @@ def near_record(snapshot: Snapshot, number: int, *, with_drawing: bool = True) -
     """The evaluated networks nearest to a trial's when it was chosen, and what its parent became in it."""
     history = snapshot.history
     trial = history[number]
-    known = _known_at_proposal(history, number)
+    known = _known_at_proposal(history, number)  # of a large study, among the trials of its excerpt
     record: dict[str, Any] = {}
     try:
         if known:
             record["nearest"] = _nearest(snapshot, trial.arch, known)
-        parent = parent_of(trial, len(history))
-        if parent is not None:
+        parent = parent_of(trial, number)
+        if parent is not None and any(each.number == parent for each in history):
             record["diff"] = _diff(snapshot, parent, number, with_drawing=with_drawing)
     except NasbotError as error:  # networks of a vocabulary that the distance does not know
         record["message"] = str(error)[:300]

@@ -17,6 +17,7 @@ from nasbot._files import write_whole
 from nasbot.drawing.draw import to_svg
 from nasbot.errors import FileError
 from nasbot.page.beside import Beside
+from nasbot.page.excerpt import Excerpt, shown
 from nasbot.page.figures import FIGURES, figure_json, near_record
 from nasbot.page.payload import NOTHING_BESIDE, SERIES, about_record, as_json, compare_record, series_json, strip_record
 from nasbot.page.records import trial_record, whole_trial_record
@@ -25,6 +26,7 @@ from nasbot.study.status import StudyStatus
 
 SCRIPTS = ("dom.js", "charts.js", "source.js", "model.js", "pages.js", "main.js")
 STYLE = "page.css"
+DRAWN_OF_EXCERPT = 300
 MAX_DRAWINGS = 1000  # in one report; beyond, the best and the first ones: a browser should still open it
 
 
@@ -78,13 +80,17 @@ def report_json(
     beside: Beside = NOTHING_BESIDE,
 ) -> str:
     """All of the report's data."""
+    snapshot = shown(snapshot)
     history = snapshot.history
     drawn = _drawn(snapshot)
+    near = drawn if isinstance(history, Excerpt) else {trial.number for trial in history}
     # Most of a report is drawings, which are a quarter as long when packed; what people may want to read is not.
     packed = {
-        "whole": as_json([whole_trial_record(trial) for trial in history]),
-        "drawings": as_json([to_svg(t.arch) if t.number in drawn else None for t in history]),
-        "near": as_json([near_record(snapshot, trial.number) for trial in history]),
+        "whole": as_json({trial.number: whole_trial_record(trial) for trial in history}),
+        "drawings": as_json({trial.number: to_svg(trial.arch) for trial in history if trial.number in drawn}),
+        "near": as_json(
+            {trial.number: near_record(snapshot, trial.number) for trial in history if trial.number in near}
+        ),
     }
     parts: dict[str, str] = {
         "about": as_json(about_record(snapshot, status, file, beside)),
@@ -113,8 +119,8 @@ def _drawn(snapshot: Snapshot) -> set[int]:
     history = snapshot.history
     if len(history) <= MAX_DRAWINGS:
         return {trial.number for trial in history}
-    ranked = history.ranked
-    return {trial.number for trial in ranked[:MAX_DRAWINGS]}
+    most = DRAWN_OF_EXCERPT if isinstance(history, Excerpt) else MAX_DRAWINGS
+    return {trial.number for trial in history.ranked[:most]}
 
 
 def _object(parts: Mapping[str, str]) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 from nasbot._typing import Json
 from nasbot._versions import NOTED, versions_of
 from nasbot.page.beside import Beside
+from nasbot.page.excerpt import Excerpt, excerpt_record, tally_of
 from nasbot.page.records import thinned
 from nasbot.plots import series
 from nasbot.plots.meaning import axis_of, data_of, meaning_of
@@ -26,7 +27,7 @@ from nasbot.plots.snapshot import Snapshot
 from nasbot.plots.traits import traits
 from nasbot.storage import Tally
 from nasbot.study.status import StudyState, StudyStatus
-from nasbot.trial import History, Trial, TrialState
+from nasbot.trial import TrialState
 
 SHOWN_CURVES = 40
 NOTHING_BESIDE = Beside()
@@ -50,6 +51,7 @@ def about_record(
         "direction": str(snapshot.direction),
         "metric": meaning.name,
         "unit": meaning.unit,
+        "excerpt": excerpt_record(snapshot.history),
         "data": None if beside.data is None else dict(beside.data),
         "model": None if beside.model is None else dict(beside.model),
         "members": list(beside.members),
@@ -67,8 +69,7 @@ def about_record(
 
 def strip_record(snapshot: Snapshot, status: StudyStatus | None) -> dict[str, Json]:
     """The strip on top of every page."""
-    history = snapshot.history
-    tally = Tally.of_history(history)
+    tally = tally_of(snapshot.history)
     elapsed = tally.seconds
     is_driven = status is not None and status.is_driven
     if status is not None and status.state is StudyState.RUNNING and status.run is not None:
@@ -77,7 +78,7 @@ def strip_record(snapshot: Snapshot, status: StudyStatus | None) -> dict[str, Js
         "state": str(status.state) if status is not None else str(StudyState.IDLE),
         "elapsed": elapsed,
         "budget": str(status.budget) if status is not None and status.budget is not None else None,
-        "left": _left(history, status, elapsed) if is_driven else None,
+        "left": _left(tally, status, elapsed) if is_driven else None,
         **tally.to_dict(),
         "workers": status.workers if status is not None and is_driven else 0,
         "sign_age": status.silence if status is not None else None,
@@ -92,25 +93,22 @@ def _driven_before(tally: Tally, status: StudyStatus) -> float:
     return max(0.0, tally.seconds - (status.at - status.run.begun))
 
 
-def _left(history: History, status: StudyStatus | None, elapsed: float) -> float | None:
+def _left(tally: Tally, status: StudyStatus | None, elapsed: float) -> float | None:
     """Seconds until the budget is spent: by the clock, or at the pace so far."""
     budget = status.budget if status is not None else None
     if budget is None:
         return None
     left = [budget.seconds - elapsed] if budget.seconds is not None else []
-    begun = history.n_begun
-    if budget.trials is not None and len(history.finished) >= MIN_FOR_RATE:
-        left.append((budget.trials - begun + len(_running(history)) / 2) * elapsed / len(history.finished))
+    finished, running = tally.n_trials - len(tally.pending), len(tally.running)
+    begun = finished - tally.states.get(TrialState.CANCELLED, 0) + running
+    if budget.trials is not None and finished >= MIN_FOR_RATE:
+        left.append((budget.trials - begun + running / 2) * elapsed / finished)
     return max(0.0, min(left)) if left else None
-
-
-def _running(history: History) -> list[Trial]:
-    return [trial for trial in history.pending if trial.state is TrialState.RUNNING]
 
 
 def _commands(snapshot: Snapshot, status: StudyStatus | None, file: str) -> list[tuple[str, str]]:
     """Words and a command: what goes on with the study, what begins it again, and what looks at it."""
-    again = f"{snapshot.name or 'study'}-again"
+    again, n_trials = f"{snapshot.name or 'study'}-again", tally_of(snapshot.history).n_trials
     quoted = shlex.quote(file)
     looks = ("Look at it live, or keep a report:", f"nasbot serve {quoted}\nnasbot report {quoted}")
     rows = []
@@ -132,14 +130,14 @@ def _commands(snapshot: Snapshot, status: StudyStatus | None, file: str) -> list
         (
             "Go on with it in Python, with the objective that it was begun with:",
             f"{opened}with Study.open({name}, searcher, seed=seed, **options) as study:\n"
-            f"    study.optimise(objective, {len(snapshot.history) + 50})  # trials in all, those so far included",
+            f"    study.optimise(objective, {n_trials + 50})  # trials in all, those so far included",
         )
     )
     rows.append(
         (
             "Do all of it again: the same searcher, settings and seed, under another name:",
             f"{opened}with Study.open({json.dumps(again)}, searcher, seed=seed, **options) as study:\n"
-            f"    study.optimise(objective, {max(1, len(snapshot.history))})",
+            f"    study.optimise(objective, {max(1, n_trials)})",
         )
     )
     return [*rows, looks]
@@ -206,12 +204,30 @@ def _time_sums(snapshot: Snapshot) -> dict[str, object]:
     }
 
 
+def _timeline(snapshot: Snapshot) -> series.Timeline:
+    """Of all trials, or of the latest where there are very many."""
+    history = snapshot.history
+    return series.timeline(history.latest() if isinstance(history, Excerpt) else snapshot)
+
+
+def _failures(snapshot: Snapshot) -> series.Failures:
+    """By cause; of very many trials all are counted and the latest named."""
+    found = series.failures(snapshot)
+    if not isinstance(snapshot.history, Excerpt):
+        return found
+    tally = snapshot.history.tally
+    causes = {str(cause): n for cause, n in tally.causes.items()}
+    rows = tuple(row._replace(n=causes.get(row.cause, row.n)) for row in found.rows)
+    n_finished = tally.n_trials - len(tally.pending)
+    return dataclasses.replace(found, rows=rows, n_failed=sum(causes.values()), n_finished=n_finished)
+
+
 SERIES: Mapping[str, Callable[[Snapshot], object]] = {
     "history": series.history,
-    "timeline": series.timeline,
+    "timeline": _timeline,
     "costs": series.costs,
     "curves": _curves,
-    "failures": series.failures,
+    "failures": _failures,
     "layer_use": series.layer_use,
     "time_split": series.time_split,
     "time_sums": _time_sums,
@@ -242,7 +258,7 @@ def compare_record(studies: Sequence[tuple[Snapshot, Mapping[str, Json]]]) -> di
                 "name": snapshot.name,
                 "searcher": snapshot.searcher,
                 "seed": snapshot.settings.get("seed"),
-                "trials": len(snapshot.history),
+                "trials": tally_of(snapshot.history).n_trials,
                 "best": None if (best := snapshot.history.best) is None else best.value,
                 "data": data_of(snapshot.settings),
                 "metric": str(meaning_of(snapshot.settings)),

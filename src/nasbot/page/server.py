@@ -2,8 +2,8 @@
 
     /                       the only study, or a list of them
     /s/NAME/                the page
-    /s/NAME/api/…           study, tick, events, series/…, trial/N, near/N, figure/…, compare, trials.csv, trials.json,
-                            model.safetensors
+    /s/NAME/api/…           study, tick, events, series/…, trial/N, near/N, figure/…, compare, table, trials.csv,
+                            trials.json, model.safetensors
     /s/NAME/drawing/N.svg   a network
     /static/…               the page's own files
 
@@ -16,7 +16,7 @@ import asyncio
 import html
 import socket
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -39,8 +39,8 @@ from nasbot.page.html import SCRIPTS, STYLE, live_html, static_file
 from nasbot.page.model_file import ModelFiles
 from nasbot.page.payload import SERIES, as_json, compare_record, series_json
 from nasbot.page.protocol import PatientProtocol
-from nasbot.page.records import whole_trial_record
-from nasbot.page.tables import trials_csv
+from nasbot.page.records import trial_record, whole_trial_record
+from nasbot.page.tables import detail_names, trials_csv
 from nasbot.page.watching import Seen, WatchedStudy
 from nasbot.page.worker import FigureWorker
 from nasbot.plots.meaning import data_of, meaning_of
@@ -53,6 +53,7 @@ TICK_SECONDS = 1.0
 MAX_LISTENERS = 60  # each holds a connection open; further pages ask every two seconds instead
 MAX_STUDIES = 200
 MAX_COMPARED = 30
+ROWS_PER_PAGE = 100
 FIGURES = ("map", "surrogate")
 PORT = 8765
 PORTS_TRIED = 20
@@ -108,10 +109,16 @@ class LivePage:
             Route(f"{study}/api/figure/{{figure}}", self.figure),
             Route(f"{study}/api/compare", self.compare),
             Route(f"{study}/api/model.safetensors", self.model),
+            Route(f"{study}/api/table", self.table),
             Route(f"{study}/api/trials.csv", self.csv),
             Route(f"{study}/api/trials.json", self.json),
             Route(f"{study}/drawing/{{number:int}}.svg", self.drawing),
         ]
+
+    async def look_once(self) -> None:
+        """Read the study, if there is only one."""
+        if len(self._studies) == 1:
+            await self._seen(next(iter(self._studies.values())))
 
     async def close(self) -> None:
         """Let go of everything."""
@@ -221,27 +228,25 @@ class LivePage:
 
     async def trial(self, request: Request) -> Response:
         """Everything about one trial."""
-        found = self._trial(request)
-        if found is None:
+        trial = await self._trial(request)
+        if trial is None:
             return _nothing("there is no such trial")
-        _, trial = found
         return _json(await self._read(lambda: as_json(whole_trial_record(trial))))
 
     async def drawing(self, request: Request) -> Response:
         """A trial's network as SVG."""
-        found = self._trial(request)
-        if found is None:
+        trial = await self._trial(request)
+        if trial is None:
             return _nothing("there is no such trial")
-        _, trial = found
         return Response(await self._read(lambda: to_svg(trial.arch)), media_type="image/svg+xml")
 
     async def near(self, request: Request) -> Response:
         """What is near to a trial's network, computed once: what was known at its proposal never changes."""
-        found = self._trial(request)
-        if found is None:
-            return _nothing("there is no such trial")
         study = self._study(request)
-        return _json(self._figures.answer(study.path, found[0].revision, "near", str(found[1].number), changes=False))
+        trial = await self._trial(request)
+        if trial is None:
+            return _nothing("there is no such trial")
+        return _json(self._figures.answer(study.path, study.seen.revision, "near", str(trial.number), changes=False))
 
     async def figure(self, request: Request) -> Response:
         """A figure that the worker computes."""
@@ -276,13 +281,41 @@ class LivePage:
 
     async def csv(self, request: Request) -> Response:
         """All trials, for a spreadsheet."""
-        seen = await self._seen(self._study(request))
-        return Response(trials_csv(seen.snapshot), media_type="text/csv", headers=_as_file(f"{seen.snapshot.name}.csv"))
+        study = self._study(request)
+        seen = await self._seen(study)
+        names = await self._read(lambda: detail_names(seen.snapshot))
+        return self._in_parts(trials_csv(study.all_trials(), names), "text/csv", f"{seen.snapshot.name}.csv")
 
     async def json(self, request: Request) -> Response:
         """All trials, as JSON."""
-        seen = await self._seen(self._study(request))
-        return _json(f"[{','.join(seen.records)}]", headers=_as_file(f"{seen.snapshot.name}.json"))
+        study = self._study(request)
+        seen = await self._seen(study)
+
+        def parts() -> Iterator[str]:
+            for i, trial in enumerate(study.all_trials()):
+                yield f"{',' if i else '['}{as_json(trial_record(trial))}"
+            yield "]" if seen.records else "[]"
+
+        return self._in_parts(parts(), "application/json", f"{seen.snapshot.name}.json")
+
+    async def table(self, request: Request) -> Response:
+        """A page of the table of a study of very many trials, sorted and filtered here."""
+        study = self._study(request)
+        await self._seen(study)
+        large = study.large
+        if large is None:
+            return _nothing("this study is small: its trials are all in api/study")
+        n, trials = await self._read(lambda: large.page(request.query_params, ROWS_PER_PAGE))
+        return _json(as_json({"n": n, "trials": [trial_record(trial) for trial in trials]}))
+
+    def _in_parts(self, parts: Iterator[str], media_type: str, name: str) -> Response:
+        """A download that is made while it is sent, in the thread that reads."""
+
+        async def made() -> AsyncIterator[str]:
+            while (part := await self._read(lambda: next(parts, None))) is not None:
+                yield part
+
+        return StreamingResponse(made(), media_type=media_type, headers=_as_file(name))
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -301,9 +334,9 @@ class LivePage:
             raise _NotFoundError
         return study
 
-    def _trial(self, request: Request) -> tuple[Seen, Trial] | None:
-        seen, number = self._study(request).seen, request.path_params["number"]
-        return (seen, seen.snapshot.history[number]) if number < len(seen.snapshot.history) else None
+    async def _trial(self, request: Request) -> Trial | None:
+        study, number = self._study(request), request.path_params["number"]
+        return await self._read(lambda: study.trial(number))
 
     async def _seen(self, study: WatchedStudy) -> Seen:
         return await self._read(study.look)
@@ -326,9 +359,11 @@ def make_app(page: LivePage, rules: Rules | None = None) -> Guard:
 
     @asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
+        first = asyncio.create_task(page.look_once())  # so that a large study is read before somebody asks
         try:
             yield
         finally:
+            first.cancel()
             await page.close()
 
     async def not_found(request: Request, error: Exception) -> Response:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterable, Iterator, Sequence
 
 from nasbot._typing import Json
+from nasbot.data.frames import safe_text
 from nasbot.page.records import trial_record
 from nasbot.plots.snapshot import Snapshot
+from nasbot.trial import Trial
 
 COLUMNS = (
     "number", "state", "value", "cause", "started", "finished", "seconds", "attempts", "searcher", "layers", "edges",
     "mass", "utility", "deciding", "fingerprint",
 )  # fmt: skip
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+ROWS_PER_PART = 500
 
 
-def trials_csv(snapshot: Snapshot) -> str:
-    """Every trial in a row; the numbers of details have columns of their own."""
-    records = [trial_record(trial) for trial in snapshot.history]
-    details = list(dict.fromkeys(name for record in records for name in _table(record["details"])))
+def trials_csv(trials: Iterable[Trial], details: Sequence[str]) -> Iterator[str]:
+    """Every trial in a row, a part at a time; ``details`` are the names of numbers that have columns of their own."""
     text = io.StringIO()
     writer = csv.writer(text)
     names = [
@@ -33,14 +34,24 @@ def trials_csv(snapshot: Snapshot) -> str:
         "message",
     ]
     writer.writerow([_cell(name) for name in names])
-    for record in records:
+    for number, record in enumerate(map(trial_record, trials)):
         predicted, found = _table(record["predicted"]), _table(record["details"])
         cells: list[Json] = [record[name] for name in COLUMNS]
         cells += [" ".join(map(str, _list(record[name]))) for name in ("parents", "modifiers")]
         cells += [predicted.get(name) for name in ("median", "lower", "upper")]
         cells += [found.get(name) for name in details]
         writer.writerow([_cell(cell) for cell in (*cells, record["line"])])
-    return text.getvalue()
+        if number % ROWS_PER_PART == 0:
+            yield text.getvalue()
+            text.seek(0)
+            text.truncate()
+    yield text.getvalue()
+
+
+def detail_names(snapshot: Snapshot) -> list[str]:
+    """The numbers of details, of the trials at hand."""
+    records = [trial_record(trial) for trial in snapshot.history]
+    return list(dict.fromkeys(name for record in records for name in _table(record["details"])))
 
 
 def _cell(value: Json) -> str:
@@ -48,8 +59,7 @@ def _cell(value: Json) -> str:
         return ""
     if isinstance(value, int | float):
         return repr(value)
-    text = str(value)
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return safe_text(str(value))
 
 
 def _table(value: Json) -> dict[str, Json]:

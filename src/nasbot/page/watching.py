@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,10 +17,12 @@ from threading import Lock
 from nasbot._typing import Json
 from nasbot.errors import NasbotError
 from nasbot.page.beside import Beside, files_beside
+from nasbot.page.excerpt import MOST_WHOLE, Excerpt, ExcerptReader
 from nasbot.page.payload import NOTHING_BESIDE, about_record, as_json, strip_record
 from nasbot.page.records import trial_record
 from nasbot.plots.snapshot import Snapshot
-from nasbot.storage import Storage, open_storage
+from nasbot.storage import SqliteStorage
+from nasbot.storage.memory import study_direction
 from nasbot.study.status import StudyStatus, status_of
 from nasbot.trial import History, Trial
 
@@ -28,6 +31,7 @@ MAX_PACE = 30.0
 SHARE = 50  # of the time that readings may take, the inverse
 SETTLED_SECONDS = 2.0  # a file changed so recently may change again within the same time stamp
 REOPEN_SECONDS = 300.0
+PER_PART = 500  # trials of a large study that are rebuilt at once
 NO_STUDY = "there is no study in this file yet"
 
 
@@ -59,7 +63,8 @@ class WatchedStudy:
         self.path, self.name = path, name
         self.pace = MIN_PACE
         self.seen = Seen(secrets.token_hex(8), 0, Snapshot(History(), name=name))
-        self._storage: Storage | None = None
+        self._storage: SqliteStorage | None = None
+        self.large: ExcerptReader | None = None  # of a study of very many trials
         self._signature: tuple[object, ...] = ()
         self._read_at = self._opened_at = -MAX_PACE
         self._is_settled = False
@@ -79,8 +84,26 @@ class WatchedStudy:
         """Let go of the file; the next look opens it again."""
         if self._storage is not None:
             self._storage.close()
-            self._storage = None
+            self._storage = self.large = None
         self._signature = ()
+
+    def trial(self, number: int) -> Trial | None:
+        """Any trial of the study, for the thread that looks; None where there is none."""
+        history = self.seen.snapshot.history
+        if not isinstance(history, Excerpt):
+            return history[number] if number < len(history) else None
+        if number >= history.tally.n_trials or self._storage is None:
+            return None
+        return self._storage.some([number])[0]
+
+    def all_trials(self) -> Iterator[Trial]:
+        """Every trial by number, a few at a time where there are very many; for the thread that looks."""
+        history = self.seen.snapshot.history
+        if not isinstance(history, Excerpt) or self._storage is None:
+            yield from history
+            return
+        for first in range(0, history.tally.n_trials, PER_PART):
+            yield from self._storage.some(range(first, min(first + PER_PART, history.tally.n_trials)))
 
     def changed_at(self) -> float:
         """When the study was last written to, seconds since 1970; 0 where the file is gone."""
@@ -100,7 +123,7 @@ class WatchedStudy:
         signature = self._signature_now()
         if self._storage is None or signature[0] != (self._signature or signature)[0]:  # another file of this name
             self.close()
-            self._storage = open_storage(self.path, read_only=True)
+            self._storage = SqliteStorage(self.path, read_only=True)
             self._opened_at = time.monotonic()
         status = status_of(self._storage)
         if status.run is None and time.monotonic() - self._opened_at > REOPEN_SECONDS:
@@ -117,10 +140,8 @@ class WatchedStudy:
         settings = self._storage.settings()
         if settings is None:
             return replace(self.seen, status=status, problem=NO_STUDY)
-        history = self._storage.history()
         before = self.seen
-        snapshot = Snapshot(history, self.name, settings)
-        seen = self._with_records(before, snapshot, status)
+        seen = self._with_records(before, Snapshot(self._read_history(settings), self.name, settings), status)
         self._signature, self._read_at = signature, time.monotonic()
         newest = max((stamp for stamp in signature[1:] if isinstance(stamp, float)), default=0.0)
         self._is_settled = time.time() - newest > SETTLED_SECONDS
@@ -128,12 +149,23 @@ class WatchedStudy:
             self.pace = min(MAX_PACE, max(MIN_PACE, SHARE * (time.thread_time() - begun)))
         return seen
 
+    def _read_history(self, settings: Mapping[str, Json]) -> History:
+        """All trials; of very many an excerpt, which stays one."""
+        assert self._storage is not None
+        if self.large is None and self._storage.n_trials() > MOST_WHOLE:
+            self.large = ExcerptReader(self._storage)
+        if self.large is None:
+            return self._storage.history()
+        return self.large.read(study_direction(settings))
+
     def _with_records(self, before: Seen, snapshot: Snapshot, status: StudyStatus) -> Seen:
         old: tuple[Trial, ...] = before.snapshot.history.trials
         is_same_study = before.snapshot.settings == snapshot.settings and len(old) <= len(snapshot.history)
-        if not is_same_study:
+        if not is_same_study and not isinstance(before.snapshot.history, Excerpt):
             before, old = Seen(secrets.token_hex(8), 0, snapshot), ()
         revision = before.revision + 1
+        if isinstance(snapshot.history, Excerpt):
+            return self._with_excerpt(before, snapshot, status, revision)
         records, changed = list(before.records), list(before.changed)
         for n, trial in enumerate(snapshot.history):
             if n < len(old) and old[n] is trial:
@@ -149,6 +181,14 @@ class WatchedStudy:
             return replace(before, snapshot=snapshot, status=status, problem="")
         about = as_json(about_record(snapshot, status, str(self.path), beside))
         return Seen(before.epoch, revision, snapshot, status, tuple(records), tuple(changed), "", about, beside)
+
+    def _with_excerpt(self, before: Seen, snapshot: Snapshot, status: StudyStatus, revision: int) -> Seen:
+        """Which trials are in it changes as a study grows, so all of them are sent again."""
+        records = tuple(as_json(trial_record(trial)) for trial in snapshot.history)
+        beside = Beside.of(self.path)
+        about = as_json(about_record(snapshot, status, str(self.path), beside))
+        changed = (revision,) * len(records)
+        return Seen(before.epoch, revision, snapshot, status, records, changed, "", about, beside)
 
     def _signature_now(self) -> tuple[object, ...]:
         """What changes with every write: the file's identity, sizes and times of it, of its log and of the model."""

@@ -46,30 +46,33 @@ def lineage(source: Source) -> Lineage:
     """The tree of descent, and the winner's line in it."""
     snapshot = Snapshot.of(source)
     history = snapshot.history
-    parents = [parent_of(trial, len(history)) for trial in history]
+    shown = tuple(history)  # of a study that is not shown whole, some of its trials
+    places = {trial.number: i for i, trial in enumerate(shown)}
+    made_of = [parent_of(trial, trial.number) for trial in shown]
+    parents = [None if parent is None else places.get(parent) for parent in made_of]
     winner = None if history.best is None else history.best.number
     ancestry: list[int] = []
-    at = winner
+    at = None if winner is None else places[winner]
     while at is not None:
-        ancestry.append(at)
+        ancestry.append(shown[at].number)
         at = parents[at]
     generations: list[int] = []
     for parent in parents:
         generations.append(0 if parent is None else generations[parent] + 1)
     rows = _rows(parents)
     nodes = []
-    for trial in history:
-        parent = parents[trial.number]
+    for i, trial in enumerate(shown):
+        parent = parents[i]
         nodes.append(
             LineageNode(
                 trial.number,
-                parent,
-                generations[trial.number],
-                rows[trial.number],
+                None if parent is None else shown[parent].number,
+                generations[i],
+                rows[i],
                 trial.origin.modifiers,
                 trial.origin.changes,
                 trial.value,
-                None if parent is None else _gain(history, trial, history[parent]),
+                None if parent is None else _gain(history, trial, shown[parent]),
                 str(trial.state),
                 cause_of(trial),
                 trial.number in ancestry,

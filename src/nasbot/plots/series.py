@@ -137,8 +137,8 @@ def history(source: Source) -> HistorySeries:
     snapshot = Snapshot.of(source)
     points: list[HistoryPoint] = []
     best: float | None = None
-    for place, trial in enumerate(snapshot.history.finished, start=1):
-        value = trial.value
+    for trial in snapshot.history.finished:
+        value, place = trial.value, (trial.rank or 0) + 1
         is_record = value is not None and trial.fidelity >= 1 and (best is None or snapshot.is_better(value, best))
         best = value if is_record else best
         points.append(HistoryPoint(trial.number, place, trial.finished or 0.0, value, best, is_record, cause_of(trial)))
@@ -354,6 +354,7 @@ class Comparison:
 
 
 N_TIMES = 200  # grid points of a time axis
+MOST_POINTS = 2000  # of an axis of trials
 
 
 def comparison(groups: Mapping[str, Sequence[Source]], *, by: str = "trials") -> Comparison:
@@ -398,7 +399,9 @@ def _group_curve(name: str, members: Sequence[Snapshot], by: str) -> GroupCurve 
     if end < start:
         return None
     if by == "trials":
-        grid = [float(x) for x in range(int(start), int(end) + 1)]
+        every = max(1, math.ceil((end - start) / MOST_POINTS))
+        grid = [float(x) for x in range(int(start), int(end) + 1, every)]
+        grid += [end] * (grid[-1] != end)
     elif end > start:
         grid = [start + (end - start) * i / (N_TIMES - 1) for i in range(N_TIMES)]
     else:

@@ -48,7 +48,7 @@ from nasbot.storage._rows import (
 )
 from nasbot.storage.memory import following, study_direction, with_run
 from nasbot.storage.records import Answer, Presence, Request, RequestKind, Run, RunState, who
-from nasbot.storage.tally import Tally
+from nasbot.storage.tally import Line, Tally
 from nasbot.trial import Direction, History, Trial
 
 LOG = logging.getLogger("nasbot")
@@ -160,6 +160,23 @@ class SqliteStorage:
                 return Tally.of((line_of(number, row) for number, row in enumerate(rows)), self._direction())
             finally:
                 db.execute("COMMIT")
+
+    def n_trials(self) -> int:
+        """How many trials there are; cheap."""
+        if self._history is not None:
+            return len(self._history)
+        with self._explained():
+            return int(self._open_db().execute("SELECT coalesce(sum(1), 0) FROM trials").fetchone()[0])
+
+    def lines(self, *, since: int = 0) -> list[Line]:
+        """Each trial in numbers, by number; with ``since`` those not among the first so many outcomes recorded."""
+        if self._history is not None or self._version < _schema.WITH_CANDIDATES:
+            found = (Line.of(trial) for trial in self.history())
+            return [line for line in found if line.rank is None or line.rank >= since]
+        where = "WHERE rank IS NULL OR rank >= ?" if since else "WHERE ? = 0"
+        with self._explained():
+            rows = self._open_db().execute(f"SELECT {COLUMNS} FROM trials {where} ORDER BY number", (since,))
+            return [line_of(row[0] if since else number, row) for number, row in enumerate(rows)]
 
     def some(self, numbers: Sequence[int]) -> list[Trial]:
         """The trials with these numbers, in this order; of a file, no others are rebuilt."""

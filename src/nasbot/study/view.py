@@ -19,7 +19,7 @@ from nasbot.architecture import Vocabulary
 from nasbot.errors import StudyError
 from nasbot.searchers.base import Explains, Proposal, ProposesMany, Recommends, Searcher
 from nasbot.searchers.effect import Effect, Effects
-from nasbot.storage import Address, Run, Storage, open_storage
+from nasbot.storage import Address, Run, SqliteStorage, Storage, open_storage
 from nasbot.study.deciding import DecidingTime
 from nasbot.study.runs import numeric_differences
 from nasbot.study.settings import naming_vocabulary
@@ -28,6 +28,9 @@ from nasbot.trial import NOT_PROPOSED, Direction, Failed, History, Scored, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+MOST_AT_ONCE = 2000  # trials of a study that is only read
 
 
 def _row(trial: Trial) -> dict[str, object]:
@@ -113,7 +116,17 @@ class StudyView:
         """The trials as a data frame of pandas, a row for each by its number; times are the study's own, in seconds."""
         from nasbot.data.frames import frame_of
 
-        return frame_of([_row(trial) for trial in self.history], index="number")
+        return frame_of([_row(trial) for trial in self._each()], index="number")
+
+    def _each(self) -> Iterator[Trial]:
+        """Every trial; of a large study a part at a time, so that few of its networks are held at once."""
+        storage = self._storage
+        n = storage.n_trials() if isinstance(storage, SqliteStorage) and storage.read_only else 0
+        if not isinstance(storage, SqliteStorage) or n <= MOST_AT_ONCE:
+            yield from self.history
+            return
+        for first in range(0, n, MOST_AT_ONCE):
+            yield from storage.some(range(first, min(n, first + MOST_AT_ONCE)))
 
     # -- beliefs -------------------------------------------------------------------------------------------------------
 

@@ -67,6 +67,7 @@ async function overviewPage(source, args) {
   const [history, timeline, costs, curves, failures, layerUse, timeSums, traits] = await Promise.all(names.map((name) => source.series(name)));
   const best = source.strip.best;
   return [
+    excerptNote(source),
     summaryPart(source),
     el("div", { class: "columns" },
       el("div", {},
@@ -159,7 +160,7 @@ function failuresTable(failures) {
   return table(`${failures.n_failed} of ${failures.n_finished} finished trials failed`, ["cause", "trials", "time spent", "latest message"],
     failures.rows.map((row) => [
       el("a", { href: address("trials", { state: "failed", q: row.cause }) }, row.cause),
-      el("span", {}, row.trials.slice(0, 8).map((n, i) => [i ? ", " : "", trialLink(n, n)]), row.trials.length > 8 ? ` and ${row.trials.length - 8} more` : ""),
+      el("span", {}, row.trials.slice(0, 8).map((n, i) => [i ? ", " : "", trialLink(n, n)]), row.n > 8 ? ` and ${(row.n - 8).toLocaleString("en-GB")} more` : ""),
       duration(row.seconds), el("span", { class: "quiet" }, row.example),
     ]));
 }
@@ -189,6 +190,15 @@ const COLUMNS = [
   ["parents", "made from", (t) => t.parents[0]], ["modifiers", "by", (t) => t.modifiers.join(" + ")], ["line", "message", (t) => t.cause || t.line],
 ];
 const ROWS_PER_PAGE = 100;
+const SORTED_BY_SERVER = ["number", "state", "value", "seconds"];
+
+// What is shown of a study of very many trials.
+function excerptNote(source) {
+  const excerpt = source.about.excerpt;
+  if (!excerpt) return null;
+  const table = source.isLive ? "The table, counts and downloads are of all." : "Counts are of all.";
+  return quiet(`This study has ${plural(excerpt.n_all, "trial")}. Plots, sums and shares are of ${excerpt.n_shown.toLocaleString("en-GB")} of them: records, the best, the latest, failures, and others evenly. ${table}`);
+}
 
 function chosenTrials(source, query) {
   const words = (query.q || "").toLowerCase().split(/\s+/).filter(Boolean);
@@ -207,9 +217,11 @@ function chosenTrials(source, query) {
 
 async function trialsPage(source, args) {
   const query = args.query;
-  const found = chosenTrials(source, query);
-  const from = Math.max(0, Math.min(Number(query.from) || 0, Math.max(0, found.length - 1)));
-  const shown = args.printing ? found : found.slice(from, from + ROWS_PER_PAGE);
+  const asked = args.printing ? null : await source.table(query); // sorted, filtered and cut by the server
+  const found = asked ? asked.trials : chosenTrials(source, query);
+  const n = asked ? asked.n : found.length;
+  const from = Math.max(0, Math.min(Number(query.from) || 0, Math.max(0, n - 1)));
+  const shown = asked || args.printing ? found : found.slice(from, from + ROWS_PER_PAGE);
   const columns = COLUMNS.filter(([key, , of]) => key !== "parameters" || source.trials.some((t) => isNumber(of(t))));
   const change = (changes) => go("trials", { ...query, from: undefined, ...changes });
   return [
@@ -218,16 +230,19 @@ async function trialsPage(source, args) {
       el("label", {}, "find", el("input", { id: "find", type: "search", value: query.q || "", placeholder: "words, causes, modifiers", input: (event) => change({ q: event.target.value || undefined }) })),
       el("label", {}, "state", el("select", { id: "of-state", change: (event) => change({ state: event.target.value || undefined }) },
         ["", "completed", "stopped", "failed", "running", "waiting", "cancelled"].map((state) => el("option", { value: state, selected: state === (query.state || "") }, state || "all")))),
-      el("button", { type: "button", id: "csv", click: () => download(`${fileName(source)}.csv`, "text/csv", csv(found)) }, "CSV"),
-      el("button", { type: "button", id: "json", click: () => download(`${fileName(source)}.json`, "application/json", JSON.stringify(found, null, 1)) }, "JSON"),
-      el("span", { class: "quiet", role: "status" }, `${found.length} of ${plural(source.trials.length, "trial")}`)),
+      asked ? el("a", { class: "button", id: "csv", href: "api/trials.csv", download: "" }, "CSV of all")
+        : el("button", { type: "button", id: "csv", click: () => download(`${fileName(source)}.csv`, "text/csv", csv(found)) }, "CSV"),
+      asked ? el("a", { class: "button", id: "json", href: "api/trials.json", download: "" }, "JSON of all")
+        : el("button", { type: "button", id: "json", click: () => download(`${fileName(source)}.json`, "application/json", JSON.stringify(found, null, 1)) }, "JSON"),
+      el("span", { class: "quiet", role: "status" }, `${n.toLocaleString("en-GB")} of ${plural(asked ? source.total : source.trials.filter(Boolean).length, "trial")}`)),
+    excerptNote(source),
     el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "table of trials" }, el("table", { id: "trials" },
-      el("thead", {}, el("tr", {}, columns.map(([key, words]) => heading(key, words, query, change)))),
+      el("thead", {}, el("tr", {}, columns.map(([key, words]) => (asked && !SORTED_BY_SERVER.includes(key) ? el("th", { scope: "col", class: isNumeric(key) ? "num" : null }, words) : heading(key, words, query, change))))),
       el("tbody", {}, shown.map((t) => trialRow(t, columns))))),
-    args.printing || found.length <= ROWS_PER_PAGE ? null : el("div", { class: "pages" },
+    args.printing || n <= ROWS_PER_PAGE ? null : el("div", { class: "pages" },
       el("button", { type: "button", id: "earlier", disabled: from === 0, click: () => go("trials", { ...query, from: Math.max(0, from - ROWS_PER_PAGE) || undefined }) }, "previous"),
-      el("span", {}, `${from + 1} to ${Math.min(from + ROWS_PER_PAGE, found.length)}`),
-      el("button", { type: "button", id: "further", disabled: from + ROWS_PER_PAGE >= found.length, click: () => go("trials", { ...query, from: from + ROWS_PER_PAGE }) }, "next")),
+      el("span", {}, `${from + 1} to ${Math.min(from + ROWS_PER_PAGE, n)}`),
+      el("button", { type: "button", id: "further", disabled: from + ROWS_PER_PAGE >= n, click: () => go("trials", { ...query, from: from + ROWS_PER_PAGE }) }, "next")),
   ];
 }
 
@@ -280,9 +295,10 @@ function csv(trials) {
 
 async function trialPage(source, args) {
   const n = Number(args.rest[0]);
-  if (!Number.isInteger(n) || !source.trials[n]) return [el("h2", {}, "There is no such trial"), quiet(`The study has ${plural(source.trials.length, "trial")}, numbered from 0.`)];
+  if (!Number.isInteger(n) || n < 0 || n >= source.total) return [el("h2", {}, "There is no such trial"), quiet(`The study has ${plural(source.total, "trial")}, numbered from 0.`)];
   const trial = await source.whole(n);
-  const last = source.trials.length - 1;
+  if (!trial) return [el("h2", {}, `Trial ${n}`), excerptNote(source), quiet("This report does not hold this trial; the live page has all.")];
+  const last = source.total - 1;
   return [
     el("div", { class: "tools" },
       el("h2", {}, `Trial ${n} `, badge(trial.state), source.strip.best && source.strip.best.trial === n ? [" ", el("span", { class: "badge completed" }, "best so far")] : null),

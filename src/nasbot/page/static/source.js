@@ -23,7 +23,9 @@ async function unpacked(text) {
 
 class EmbeddedSource {
   constructor(data) {
-    Object.assign(this, { about: data.about, strip: data.strip, trials: data.trials, data, isLive: false, revision: 0 });
+    const trials = []; // by number; of a large study with gaps
+    for (const trial of data.trials) trials[trial.number] = trial;
+    Object.assign(this, { about: data.about, strip: data.strip, trials, data, isLive: false, revision: 0 });
   }
   async start(changed) {
     this.unpacked = await unpacked(this.data.packed);
@@ -34,6 +36,8 @@ class EmbeddedSource {
   async figure(name) { return unrolled(this.data.figures[name]) || { message: "it is not part of this report" }; }
   async near(n) { return this.nearKnown(n); }
   async compare() { return unrolled(this.data.compare); }
+  get total() { return this.trials.length; }
+  async table() { return null; }
   nearKnown(n) { return unrolled(this.unpacked.near[n]) || {}; }
   figureKnown(name) { return unrolled(this.data.figures[name]); }
   drawing(n) {
@@ -165,6 +169,9 @@ class LiveSource {
     return this.answers.get(address);
   }
 
+  get total() { return this.about.excerpt ? this.about.excerpt.n_all : this.trials.length; }
+  // A page of the table where the server has more trials than it sends; null where all are here.
+  async table(query) { return this.about.excerpt ? this.once(`api/table?${new URLSearchParams(Object.entries(query).filter(([, value]) => value !== undefined))}`) : null; }
   series(name) { return this.once(`api/series/${name}`); }
   whole(n) { return this.once(`api/trial/${n}`); }
   figure(name) { return this.computed(`api/figure/${name}`); }
