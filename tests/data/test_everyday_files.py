@@ -1,6 +1,7 @@
-"""Files as people have them: encodings, separators, decimal marks, packed, spreadsheets, JSON.
+"""Files as people have them: encodings, separators, decimal marks, packed, spreadsheets, JSON, pictures.
 
-Every good file below holds the same rows.
+Every good table below holds the same rows. ``GOOD``, ``OTHERS`` and ``PICTURES`` work as a person expects, ``REFUSED``
+and ``NOT_TAKEN`` say what to do; ``test_how_many_of_them_work`` counts.
 """
 
 import gzip
@@ -12,10 +13,12 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from nasbot.data.chunks import chunks
 from nasbot.data.dataset import dataset_of, read_dataset
 from nasbot.data.files import read_table
+from nasbot.data.preprocessing import CategoryColumn, DateColumn, NumberColumn
 from nasbot.errors import DataError, NasbotError
 
 N = 30
@@ -97,6 +100,24 @@ GOOD = {
     "frame.parquet": lambda path: FRAME.to_parquet(path),
     "frame.pq": lambda path: FRAME.to_parquet(path),
     "frame.feather": lambda path: FRAME.to_feather(path),
+    "frame.xlsx": lambda path: FRAME.to_excel(path, index=False),
+    "text-numbers.xlsx": lambda path: FRAME.assign(price=[f"${p:,.2f}" for p in PRICE]).to_excel(path, index=False),
+    "comments.csv": "# exported 2024-01-01\n# by a program\n" + lines(),
+    "for-excel.csv": "sep=;\n" + lines(sep=";", size=comma, price=comma),
+    "blank-lines-first.csv": "\n\n" + lines(),
+    "blank-lines-between.csv": lines().replace("\n", "\n\n"),
+    "old-mac-line-ends.csv": lines(end="\r"),
+    "windows-1252.csv": lines().encode("cp1252"),
+    "separators-behind-rows.csv": lines().replace("\n", ",\n").replace("kind,", "kind", 1),
+    "unicode-signs.csv": lines(size=lambda s: f"\u2009{s}"),
+    "one-table.zip": zipped(lines()),
+    "lists-by-column.json": json.dumps({name: FRAME[name].tolist() for name in FRAME}),
+    "pandas.json": FRAME.to_json(),
+    "pandas-split.json": FRAME.to_json(orient="split"),
+    "pandas-table.json": FRAME.to_json(orient="table", index=False),
+    "answer-of-a-service.json": json.dumps({"count": N, "rows": records()}),
+    "pretty.json": json.dumps(records(), indent=2),
+    "pretty-object.json": json.dumps({"rows": records()}, indent=2),
 }
 
 
@@ -118,13 +139,78 @@ def test_it_is_read_as_a_person_expects(tmp_path, name):
     assert frame["kind"].tolist() == KIND
 
 
+def rows(first, header="size,price", price="{p}"):
+    """A small table of one input, which is written for each row by ``first``, and the price."""
+    body = "".join(f"{first(i)},{price.format(p=p)}\n" for i, p in enumerate(PRICE))
+    return f"{header}\n{body}"
+
+
+def column(data, name):
+    return next(c for c in data.preprocessing.inputs.columns if c.name == name)
+
+
+# What the first column is taken for.
+OTHERS = {
+    "spaces.txt": ("size price\n" + "".join(f"{s} {p}\n" for s, p in zip(SIZE, PRICE, strict=True)), NumberColumn),
+    "aligned.txt": (
+        "size       price\n" + "".join(f"{s:<8} {p:>10}\n" for s, p in zip(SIZE, PRICE, strict=True)),
+        NumberColumn,
+    ),
+    "words-for-gaps.csv": (rows(lambda i: ("n/a", "?", "-", "NULL")[i % 4] if i % 3 == 0 else i), NumberColumn),
+    "postal-codes.csv": (rows(lambda i: f"0{1000 + i % 4}"), CategoryColumn),
+    "yes-and-no.csv": (rows(lambda i: ("yes", "no")[i % 2]), CategoryColumn),
+    "true-and-false.csv": (rows(lambda i: ("TRUE", "FALSE")[i % 2]), NumberColumn),
+    "time-zones.csv": (rows(lambda i: f"2020-01-{i % 28 + 1:02d}T10:00:00+02:00"), DateColumn),
+    "american-dates.csv": (rows(lambda i: f"{i % 12 + 1}/{i % 28 + 1}/2020"), DateColumn),
+    "german-dates.csv": (rows(lambda i: f"{i % 28 + 1:02d}.{i % 12 + 1:02d}.2020"), DateColumn),
+    "index-column.csv": (rows(lambda i: f"{i},{i % 7}", header=",size,price"), NumberColumn),
+    "quotes-in-quotes.csv": (rows(lambda i: ('"say ""hi"""', '"a\nb"')[i % 2]), CategoryColumn),
+    "objects-in-rows.jsonl": (
+        "\n".join(json.dumps({"at": {"size": s}, "price": p}) for s, p in zip(SIZE, PRICE, strict=True)),
+        NumberColumn,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_its_column_is_taken_for_what_it_is(tmp_path, name):
+    content, expected = OTHERS[name]
+    data = read_dataset(written(tmp_path, name, content), "price")
+    found = column(data, "at.size" if "objects" in name else "size")
+    assert isinstance(found, expected)
+    assert [len(part) for part in (data.train, data.valid, data.test)] == [18, 6, 6]
+    if name == "postal-codes.csv":
+        assert found.values == ("01000", "01001", "01002", "01003")
+    if name == "words-for-gaps.csv":
+        assert found.marks_gaps
+
+
+def test_codes_that_begin_with_0_are_predicted_from_as_they_are_written(tmp_path):
+    path = written(tmp_path, "codes.csv", OTHERS["postal-codes.csv"][0])
+    data = read_dataset(path, "price")
+    (chunk,) = chunks(path, text=["size"])
+    assert np.array_equal(data.preprocessing.X(chunk), data.preprocessing.X(read_table(path)))
+    assert data.preprocessing.X(chunk).sum() == N  # each row is of one known code
+
+
 REFUSED = {
+    "title.csv": ("My houses\n" + lines(), "more values than the first line has names; if it is a title remove it"),
+    "row-names.csv": (rows(lambda i: f"r{i},{i}"), "name every column"),
+    "gzip-by-another-name.csv": (gzip.compress(lines().encode()), "give it a name that ends in .csv.gz"),
+    "parquet-by-another-name.csv": (lambda path: FRAME.to_parquet(path), "a name that ends in .parquet"),
+    "zip-by-another-name.csv": (zipped(lines()), "a name that ends in .xlsx or .zip"),
+    "japanese.csv": ("kind,price\n東京,1\n大阪,2\n".encode("shift-jis"), "neither UTF-8 nor .* save it as UTF-8"),
+    "chinese.csv": ("kind,price\n北京,1\n上海,2\n".encode("gbk"), "neither UTF-8 nor .* save it as UTF-8"),
+    "russian.csv": ("город,price\nМосква,1\nТверь,2\n".encode("cp1251"), "neither UTF-8 nor .* save it as UTF-8"),
+    "rows-as-lists.json": (json.dumps([[s, 1] for s in SIZE]), "expected an object for each row"),
+    "bzip2.csv.bz2": (b"BZh9", "unknown kind of file; expected CSV"),
+    "array.npy": (b"\x93NUMPY", "unknown kind of file; expected CSV"),
     "binary.csv": (bytes(range(256)) * 20, "not text; save it as CSV in UTF-8"),
     "empty.csv": ("", "empty; expected a line with the names"),
     "no-header.csv": ("1,2\n3,4\n", "first line holds numbers"),
     "no-header-commas.csv": ("1,5;2,5\n3,5;4,5\n", "first line holds numbers"),
     "twice.csv": ("a,a\n1,2\n", "two columns are called 'a'"),
-    "two.zip": (zipped("a,b\n1,2\n", more=("other.csv",)), "unknown kind of file"),
+    "two.zip": (zipped("a,b\n1,2\n", more=("other.csv",)), "expected one CSV file in the zip file"),
     "two.csv.zip": (zipped("a,b\n1,2\n", more=("other.csv",)), "expected one CSV file in the zip file"),
     "no-zip.csv.zip": ("a,b\n1,2\n", "not a zip file"),
     "no-gzip.csv.gz": ("a,b\n1,2\n", "cannot be read"),
@@ -171,11 +257,66 @@ def test_what_only_looks_like_numbers_stays_text(tmp_path, values):
     assert frame["b"].tolist() == [1.5, 1.5]
 
 
-def test_excel_with_openpyxl(tmp_path):
-    pytest.importorskip("openpyxl")
-    FRAME.to_excel(tmp_path / "houses.xlsx", index=False)
-    frame = read_table(tmp_path / "houses.xlsx")
-    assert frame["price"].tolist() == pytest.approx(PRICE)
+# Tables that are read, and then refused for what is in them.
+NOT_TAKEN = {
+    "totals.csv": (rows(lambda i: SIZE[i]) + "Total,9\n", "numbers, but 1 of 31 rows hold none, such as 'Total'"),
+    "typing-mistake.csv": (rows(lambda i: "12,O5" if i == 3 else SIZE[i]).replace("12,O5", "12.O5"), "such as '12.O5'"),
+    "lists-in-rows.jsonl": (
+        "\n".join(json.dumps({"tags": ["a"], "price": p}) for p in PRICE),
+        "column 'tags' holds list values; .* leave it out",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_TAKEN)
+def test_what_cannot_be_meant_says_where_it_is(tmp_path, name):
+    content, said = NOT_TAKEN[name]
+    with pytest.raises(DataError, match=said):
+        read_dataset(written(tmp_path, name, content), "price")
+
+
+def pictures(folder, *, size=(8, 8), mode="L", ending="png", parts=("",)):
+    for part in parts:
+        for kind in ("cats", "dogs"):
+            (folder / part / kind).mkdir(parents=True)
+            for i in range(12):
+                Image.new(mode, size, 10 * i + 5 if mode == "L" else (10 * i, 5, 0)).save(
+                    folder / part / kind / f"{i}.{ending}"
+                )
+    return folder
+
+
+def mixed_pictures(folder):
+    pictures(folder)
+    Image.new("L", (9, 12), 3).save(folder / "cats" / "odd.png")
+    return folder
+
+
+PICTURES = {
+    "grey": (pictures, {}, (1, 8, 8)),
+    "colours": (lambda f: pictures(f, mode="RGB"), {}, (3, 8, 8)),
+    "photographs": (lambda f: pictures(f, mode="RGB", ending="jpg"), {}, (3, 8, 8)),
+    "transparent": (lambda f: pictures(f, mode="RGBA"), {}, (3, 8, 8)),
+    "train and val": (lambda f: pictures(f, parts=("train", "val")), {}, (1, 8, 8)),
+    "mixed sizes": (mixed_pictures, {"image_size": 16}, (1, 16, 16)),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_folders_of_pictures(tmp_path, name):
+    make, options, shape = PICTURES[name]
+    data = read_dataset(make(tmp_path / "pictures"), **options)
+    assert data.preprocessing.classes == ("cats", "dogs")
+    assert data.input_shape == shape
+
+
+def test_how_many_of_them_work():
+    """The bar is 60 files of odd kinds: 52 work as a person expects, the others say what to do, none is misread."""
+    works, refused = [*GOOD, *OTHERS, *PICTURES], [*REFUSED, *NOT_TAKEN]
+    assert (len(works), len(refused)) == (82, 29)
+
+
+def test_excel_that_is_none(tmp_path):
     (tmp_path / "no.xlsx").write_bytes(b"abc")
     with pytest.raises(DataError, match="not an Excel file"):
         read_table(tmp_path / "no.xlsx")

@@ -192,8 +192,8 @@ def _json(path: Path) -> pd.DataFrame:
         is_packed = path.suffix.lower() == ".gz"
         with gzip.open(path, "rb") if is_packed else path.open("rb") as file, bounded(file, path) as content:
             text = content.read().decode("utf-8-sig").strip()
-        rows = json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines() if line]
-        if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        rows = [_flat(row) if isinstance(row, dict) else row for row in _json_rows(text)]
+        if not rows or not all(isinstance(row, dict) for row in rows):
             raise DataError(f"{path}: expected an object for each row, one in each line or a list of them")
         names = {name for row in rows for name in row}
         if len(names) > MAX_COLUMNS:
@@ -201,6 +201,38 @@ def _json(path: Path) -> pd.DataFrame:
         check_cells(path, len(rows), len(names))
         frame = pd.DataFrame(rows)
     return _with_numbers(frame)
+
+
+def _json_rows(text: str) -> list[Any]:
+    """The rows of JSON lines, of a list, or of one object: lists by column, pandas' own forms, or a list inside."""
+    if text.startswith("["):
+        rows = json.loads(text)
+        return rows if isinstance(rows, list) else [rows]
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and lines[0].strip() != "{":
+        return [json.loads(line) for line in lines]
+    table = json.loads(text)
+    if not isinstance(table, dict) or not table:
+        return [table]
+    values = list(table.values())
+    if isinstance(table.get("columns"), list) and isinstance(table.get("data"), list):
+        return [dict(zip(table["columns"], row, strict=True)) for row in table["data"]]
+    within = [value for value in values if isinstance(value, list) and value and isinstance(value[0], dict)]
+    if len(within) == 1:
+        return list(within[0])
+    if all(isinstance(value, dict) and value.keys() == values[0].keys() for value in values):
+        values = [list(value.values()) for value in values]
+    if all(isinstance(value, list) for value in values):
+        return [dict(zip(table, row, strict=True)) for row in zip(*values, strict=True)]
+    return [table]
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """{"at": {"lat": 1}} as {"at.lat": 1}: objects in a row are columns of their own."""
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        found |= {f"{name}.{part}": one for part, one in value.items()} if isinstance(value, dict) else {name: value}
+    return found
 
 
 def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MAX_INPUTS = 20_000  # of a network, after categories became columns of their own; a wider first layer is no search
 MAX_CATEGORIES = 50  # the most frequent ones of a column; the rest share "none of these"
 FEW_CATEGORIES = 20  # which are categories even if most rows have one of their own
+MOSTLY_NUMBERS = 0.1  # the share of words below which a column is one of numbers with mistakes in it
+CODE = re.compile(r"0\d+")
 # Names of numbers that only tell rows apart, where each row has its own.
 _IDENTIFIER = re.compile(
     r"(?i:id|uuid|guid|index|row|unnamed: 0|(row|record)[ _-]?(nr|no|number)|.*[ _-]id)|.*[a-z]I[Dd]"
@@ -175,8 +177,11 @@ def column_of(name: str, series: pd.Series[Any], train: np.ndarray) -> Column:
         raise DataError(f"column {name!r} holds complex numbers; expected real numbers or categories")
     plain = next((v for v in series.dropna() if not isinstance(v, str | bool | int | float | np.generic)), None)
     if plain is not None and not _is_number(plain):
-        raise DataError(f"column {name!r} holds {type(plain).__name__} values; expected numbers or text")
-    if all(_is_number(value) for value in series.dropna()):  # numbers kept as text, whole or with gaps
+        raise DataError(
+            f"column {name!r} holds {type(plain).__name__} values; expected numbers or text: turn it into columns of "
+            f"its own, or leave it out (drop {name!r})"
+        )
+    if all(_is_number(v) and not _is_code(v) for v in series.dropna()):  # numbers kept as text, whole or with gaps
         return _number_column(name, numbers_of(series)[train])
     return _category_column(name, categories_of(series), train)
 
@@ -203,7 +208,15 @@ def _category_column(name: str, values: Sequence[str | None], train: np.ndarray)
     counts: dict[str, int] = {}
     for value in known:
         counts[value] = counts.get(value, 0) + 1
-    if len(counts) > FEW_CATEGORIES and len(counts) > 0.5 * len(known):
+    is_free = len(counts) > 0.5 * len(known)
+    if is_free:
+        words = [value for value in values if value is not None and not _is_number(value)]
+        if 0 < len(words) < MOSTLY_NUMBERS * len(values):
+            raise DataError(
+                f"column {name!r}: numbers, but {len(words):,} of {len(values):,} rows hold none, such as "
+                f"{words[0][:40]!r}; mend or remove these rows, or leave the column out (drop {name!r})"
+            )
+    if is_free and len(counts) > FEW_CATEGORIES:
         return DroppedColumn(name, f"text: {len(counts):,} different values in {len(known):,} training rows")
     gaps = len(known) < len(rows)
     if len(counts) + gaps < 2:
@@ -214,6 +227,11 @@ def _category_column(name: str, values: Sequence[str | None], train: np.ndarray)
 
 def _tell_rows_apart(values: np.ndarray) -> bool:
     return len(np.unique(values)) == len(values) and bool((values == np.round(values)).all())
+
+
+def _is_code(value: Any) -> bool:
+    """Whether it is digits with a 0 in front, which is no number that people write: a postal code, a part's."""
+    return isinstance(value, str) and CODE.fullmatch(value) is not None
 
 
 def _is_number(value: Any) -> bool:

@@ -10,14 +10,17 @@ import codecs
 import csv
 import gzip
 import re
+import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from nasbot.data.bounds import BYTES_PER_CELL, allowance, bounded, check_cells, our_errors
+from nasbot.data.tables import CODE
 from nasbot.errors import DataError
 
 if TYPE_CHECKING:
@@ -27,9 +30,19 @@ TEXT = (".csv", ".tsv", ".txt", ".psv")
 PACKED = (".gz", ".zip")
 MISSING_WORDS = ("?", "-")  # beside pandas' own: "", NA, NaN, null, …
 SEPARATORS = (",", ";", "\t", "|")
+SPACES = r"\s+"  # the separator of last resort
 SAMPLE_BYTES, SAMPLE_ROWS = 65_536, 1000
 MAX_LINE = 2**25  # bytes, of the first line
 _MARKS = re.compile(r"[€$£¥₹%]|\b(?:EUR|USD|GBP|CHF|JPY)\b")
+# What other files begin with that were given the name of a text.
+_OTHER_KINDS = {
+    b"\x1f\x8b": "packed by gzip; give it a name that ends in .csv.gz",
+    b"PK\x03\x04": "an Excel or a zip file; give it a name that ends in .xlsx or .zip",
+    b"PAR1": "a Parquet file; give it a name that ends in .parquet",
+}
+_EXCEL_HINT = re.compile(r'"?sep=([,;\t|])"?', re.IGNORECASE)  # a first line that is for Excel alone
+_DIGITS = re.compile(r"\d+")
+LONG_RUN = 4  # bytes above 127: a word in Cyrillic or Greek, two characters in Chinese or Japanese
 _SPACES = "[ \u00a0\u2009\u202f'’]"  # that stand between thousands
 _NUMBER = r"[-+]?(?:\d+|[1-9]\d{0,2}(?:GROUP\d{3})+|[1-9]\d{0,2}(?:SPACE\d{3})+)?(?:MARK\d*)?(?:[eE][-+]?\d+)?"
 _POINT, _COMMA = (
@@ -44,9 +57,10 @@ _CLEARLY_POINT = re.compile(r"[-+]?(?:\d+\.(?!\d{3}$)\d+|0\.\d+|[\d,]+,\d{3}\.\d
 def is_text(name: str) -> bool:
     """Whether a file of this name holds a table as text."""
     name = name.lower()
+    packed = name.endswith(PACKED)
     for ending in PACKED:
         name = name.removesuffix(ending)
-    return name.endswith(TEXT)
+    return name.endswith(TEXT) or (packed and "." not in name)  # a zip file says nothing about what is in it
 
 
 @dataclass(frozen=True)
@@ -55,32 +69,37 @@ class Dialect:
 
     encoding: str
     separator: str
-    decimal: str
+    decimal: str = "."
+    skipped: int = 0  # lines before the names of the columns
+    codes: tuple[str, ...] = ()  # columns of digits that begin with 0, such as postal codes: no numbers
 
     @property
     def options(self) -> dict[str, Any]:
         """As pandas takes them."""
         missing = list(MISSING_WORDS)
-        return {"encoding": self.encoding, "sep": self.separator, "na_values": missing, "index_col": False}
+        plain = {"encoding": self.encoding, "sep": self.separator, "na_values": missing, "index_col": False}
+        return {**plain, "skiprows": self.skipped} if self.skipped else plain
 
 
 def read_text(path: Path, *, most_columns: int) -> pd.DataFrame:
     """The table as a data frame. Raises FileError or DataError."""
     import pandas as pd
 
-    with our_errors(path, "a table"):
+    with our_errors(path, "a table"), _no_lost_values(path):
         dialect, _ = _dialect(path, most_columns, lines=_n_lines(path))
+        options = {"decimal": dialect.decimal, "dtype": dict.fromkeys(dialect.codes, str), **dialect.options}
         with _opened(path) as file:
-            frame: pd.DataFrame = pd.read_csv(file, decimal=dialect.decimal, low_memory=False, **dialect.options)
+            frame: pd.DataFrame = pd.read_csv(file, low_memory=False, **options)
     empty = [name for name in frame.columns if str(name).startswith("Unnamed:") and frame[name].isna().all()]
-    return _with_numbers(frame.drop(columns=empty), dialect)  # dropped: lines end with a separator
+    codes = [code.strip() for code in dialect.codes]
+    return _with_numbers(frame.drop(columns=empty), dialect, codes)  # dropped: lines end with a separator
 
 
 def read_text_in_chunks(path: Path, rows: int, *, text: Sequence[str], most_columns: int) -> Iterator[pd.DataFrame]:
     """The same, so many rows at a time; columns named in ``text`` are read as they are written."""
     import pandas as pd
 
-    with our_errors(path, "a table"):
+    with our_errors(path, "a table"), _no_lost_values(path):
         dialect, width = _dialect(path, most_columns)
         with _opened(path) as file:
             columns = pd.read_csv(file, nrows=0, **dialect.options).columns
@@ -135,6 +154,22 @@ def _bare(text: str) -> str:
     return re.sub(r"^([-+])\s+", r"\1", bare)
 
 
+@contextmanager
+def _no_lost_values(path: Path) -> Iterator[None]:
+    """DataError where rows have values that no name stands above: pandas would leave them out."""
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            yield
+        except pd.errors.ParserWarning:
+            raise DataError(
+                f"{path}: rows have more values than the first line has names; if it is a title remove it, else "
+                "name every column"
+            ) from None
+
+
 # -- encoding, separator, decimal mark ---------------------------------------------------------------------------------
 
 
@@ -175,12 +210,15 @@ def _dialect(path: Path, most_columns: int, *, lines: int = 0) -> tuple[Dialect,
     if len(sample) > MAX_LINE:
         raise DataError(f"{path}: the first line has more than {MAX_LINE:,} bytes; expected the names of the columns")
     encoding = _encoding(path, sample)
-    separator, columns = _header(path, sample, encoding)
+    written, columns = _header(path, sample, encoding)
     _check_header(path, columns, most_columns)
     check_cells(path, lines, len(columns))
-    written = Dialect(encoding, separator, ".")
+    import pandas as pd
+
     rows = min(SAMPLE_ROWS, _rows_that_fit(path, len(columns)))
-    return replace(written, decimal=_decimal(path, written, rows)), len(columns)
+    with _opened(path) as file:
+        first = pd.read_csv(file, dtype=str, nrows=rows, **written.options)
+    return replace(written, decimal=_decimal(first, written.separator), codes=_codes(first)), len(columns)
 
 
 def _rows_that_fit(path: Path, width: int) -> int:
@@ -191,12 +229,22 @@ def _encoding(path: Path, sample: bytes) -> str:
     if sample.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     if b"\0" not in sample:
-        return "utf-8-sig" if _is_utf8(path) else "cp1252"  # which spreadsheets of the West write
+        if _is_utf8(path):
+            return "utf-8-sig"
+        runs = [len(run) for run in re.findall(rb"[\x80-\xff]+", sample)]
+        if sum(n for n in runs if n >= LONG_RUN) > 0.5 * sum(runs):  # and no other byte is a letter there
+            raise DataError(f"{path}: neither UTF-8 nor the encoding of the West (Windows-1252); save it as UTF-8")
+        return "cp1252"  # which spreadsheets of the West write
     # Text in UTF-16 without a mark: every other byte of Western text is 0.
     for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
         if sample[first::2].count(0) > 0.8 * len(sample[first::2]) and b"\0\0" not in sample:
             return encoding
-    raise DataError(f"{path}: not text; save it as CSV in UTF-8")
+    raise _not_text(path, sample)
+
+
+def _not_text(path: Path, sample: bytes) -> DataError:
+    known = next((what for begin, what in _OTHER_KINDS.items() if sample.startswith(begin)), None)
+    return DataError(f"{path}: {known or 'not text; save it as CSV in UTF-8'}")
 
 
 def _is_utf8(path: Path) -> bool:
@@ -211,17 +259,53 @@ def _is_utf8(path: Path) -> bool:
     return True
 
 
-def _header(path: Path, sample: bytes, encoding: str) -> tuple[str, list[str]]:
-    """The separator, by what the first line has most of outside quotes, and the names in it."""
+def _header(path: Path, sample: bytes, encoding: str) -> tuple[Dialect, list[str]]:
+    """How the first line with names is written, by what it has most of outside quotes, and the names in it."""
     lines = sample.decode(encoding, errors="replace").splitlines()
-    line = next((line for line in lines if line.strip()), "")
+    said, skipped = _before_header(lines)
+    rest = [line for line in lines[skipped:] if line.strip()]
+    line = rest[0] if rest else ""
     if any(ord(c) < 32 and c != "\t" for c in line):
-        raise DataError(f"{path}: not text; save it as CSV in UTF-8")
-    unquoted = re.sub(r'"[^"]*"', "", line)
+        raise _not_text(path, sample)
+    unquoted = _unquoted(line)
     # Numbers with decimal commas where names should be: they have more commas than separators.
     numbers = (s for s in SEPARATORS[1:] if s in line and all(map(_reads_as_number, line.split(s))))
-    separator = next(numbers, max(SEPARATORS, key=unquoted.count))
-    return separator, [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
+    separator = said or next(numbers, max(SEPARATORS, key=unquoted.count))
+    if separator not in line and _is_spaced(rest[: SAMPLE_ROWS // 10]):
+        return Dialect(encoding, SPACES, skipped=skipped), line.split()
+    names = [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
+    return Dialect(encoding, separator, skipped=skipped), names
+
+
+def _before_header(lines: Sequence[str]) -> tuple[str | None, int]:
+    """The separator that a line for Excel names, and how many lines stand before the names: that one, comments."""
+    said, skipped = None, 0
+    filled = [i for i, line in enumerate(lines) if line.strip()]
+    for i, following in pairwise(filled):
+        if found := _EXCEL_HINT.fullmatch(lines[i].rstrip("\r\n")):
+            said = found[1]
+        elif not lines[i].lstrip().startswith("#") or _looks_like(lines[i], lines[following]):
+            break
+        skipped = following
+    return said, skipped
+
+
+def _looks_like(header: str, row: str) -> bool:
+    """Whether "#id,size" is the names of the columns below it, and no comment."""
+    counts = [[_unquoted(line).count(separator) for separator in SEPARATORS] for line in (header, row)]
+    return counts[0] == counts[1] and any(counts[0])
+
+
+def _is_spaced(lines: Sequence[str]) -> bool:
+    """Whether spaces stand between values: as many in each line, and some column of numbers."""
+    rows = [line.split() for line in (lines[:-1] if len(lines) > 2 else lines)]  # the last one may be cut
+    if len(rows) < 2 or len(rows[0]) < 2 or any(len(row) != len(rows[0]) for row in rows):
+        return False
+    return any(all(map(_reads_as_number, column)) for column in zip(*rows[1:], strict=True))
+
+
+def _unquoted(line: str) -> str:
+    return re.sub(r'"[^"]*"', "", line)
 
 
 def _check_header(path: Path, columns: Sequence[str], most_columns: int) -> None:
@@ -244,15 +328,21 @@ def _reads_as_number(text: str) -> bool:
     return True
 
 
-def _decimal(path: Path, dialect: Dialect, rows: int) -> str:
+def _codes(sample: pd.DataFrame) -> tuple[str, ...]:
+    """Columns whose values are digits, some with a 0 in front: as numbers they would lose it."""
+    found = []
+    for i, name in enumerate(sample.columns):
+        texts = [str(text).strip() for text in sample.iloc[:, i].dropna()]
+        if any(map(CODE.fullmatch, texts)) and all(map(_DIGITS.fullmatch, texts)):
+            found.append(str(name))
+    return tuple(found)
+
+
+def _decimal(sample: pd.DataFrame, separator: str) -> str:
     """The decimal mark: a comma where some column can only be read so, and none only with a point.
 
     Where nothing tells, 1,234 is 1.234 between semicolons, which are used because commas are taken, and 1234 elsewhere.
     """
-    import pandas as pd
-
-    with _opened(path) as file:
-        sample = pd.read_csv(file, dtype=str, nrows=rows, **dialect.options)
     commas = points = unclear = 0
     for i in range(sample.shape[1]):
         texts = [_bare(str(text)) for text in sample.iloc[:, i].dropna()]
@@ -260,6 +350,6 @@ def _decimal(path: Path, dialect: Dialect, rows: int) -> str:
         commas += as_comma and any(_CLEARLY_COMMA.fullmatch(text) for text in texts)
         points += as_point and any(_CLEARLY_POINT.fullmatch(text) for text in texts)
         unclear += as_comma and any("," in text for text in texts)
-    if points or not (commas or (unclear and dialect.separator == ";")):
+    if points or not (commas or (unclear and separator == ";")):
         return "."
     return ","

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
 
 WEIGHT = "sample_weight"
-BALANCED = "balanced"
+BALANCED, ALIKE = "balanced", "none"
 
 
 def sample_weights_of(series: Any, rows: Sequence[np.ndarray]) -> np.ndarray:
@@ -46,7 +46,7 @@ def class_weights_of(
     """A weight for each class: those of the table (1 for a class that it leaves out), or such that all count alike.
 
     Args:
-        given: "balanced", or weights by class; classes as they are or as text.
+        given: "balanced", "none" for 1 each, or weights by class; classes as they are or as text.
         target: what is predicted.
         train: the classes of the training rows, by number.
         weights: of these rows, if they have some.
@@ -54,9 +54,11 @@ def class_weights_of(
     if not isinstance(target, ClassTarget):
         raise OptionError("class_weight: the target is a number: regression; expected classes, or sample_weight")
     if isinstance(given, str):
+        if given == ALIKE:
+            return (1.0,) * target.n_outputs
         if given != BALANCED:
             raise OptionError(
-                f"class_weight: expected {BALANCED!r} or a weight for each class, such as "
+                f"class_weight: expected {BALANCED!r}, {ALIKE!r} or a weight for each class, such as "
                 f"{target.classes[0]}=1,{target.classes[1]}=5, got {given[:40]!r}"
             )
         shares = np.bincount(train, weights, minlength=target.n_outputs)
@@ -73,7 +75,7 @@ def class_weights_of(
 
 
 def parsed_class_weight(text: str) -> str | dict[str, float]:
-    """ "balanced", or "rare=5,common=1" as a table; OptionError for anything else."""
+    """ "balanced", "none", or "rare=5,common=1" as a table; OptionError for anything else."""
     if "=" not in text:
         return text
     table: dict[str, float] = {}
