@@ -79,6 +79,50 @@ def test_a_search_maximises_what_is_better_high_and_says_so(rare):
         nasbot.search(*rare, metric="mae", budget=1, name=None, **QUICK)
 
 
+@pytest.mark.parametrize(
+    ("metric", "asked", "expected"),
+    [
+        ("f1", None, True),
+        ("balanced-accuracy", None, True),
+        ("auc", None, False),
+        (None, None, False),
+        ("f1", "none", False),
+        ("f1", {"yes": 2}, False),
+    ],
+)
+def test_a_rare_class_counts_as_much_as_the_other_where_the_metric_says_so(rare, metric, asked, expected):
+    with nasbot.search(*rare, metric=metric, class_weight=asked, budget=1, name=None, **QUICK) as study:
+        counts = np.bincount(study.dataset.train.y)
+        weights = study.dataset.class_weights
+        is_balanced = weights is not None and bool(abs(weights[1] / weights[0] - counts[0] / counts[1]) < 1e-6)
+        assert is_balanced is expected
+        assert ("classes count 'no 0.5" in study.dataset.summary()[-1]) is expected
+
+
+def test_classes_of_about_as_many_rows_are_left_alone():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    with nasbot.search(X, np.arange(200) % 2, metric="f1", budget=1, name=None, **QUICK) as study:
+        assert study.dataset.class_weights is None
+
+
+def test_a_study_that_balanced_its_classes_goes_on(rare):
+    for budget in (1, 2):
+        with nasbot.search(*rare, metric="f1", budget=budget, name="rare", **QUICK) as study:
+            assert len(study.history.completed) == budget
+            assert study.dataset.class_weights is not None
+
+
+@pytest.mark.parametrize(("metric", "loss"), [("mae", "absolute"), ("mape", "absolute"), ("r2", "squared")])
+def test_absolute_errors_are_trained_on_where_they_are_asked_for(metric, loss):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    with nasbot.search(X, X[:, 0] + 9, metric=metric, budget=1, name=None, executor="here", folds=1) as study:
+        assert study.recipe.vectors.loss == loss
+    own = FAST.changed(n_steps=30)
+    with nasbot.search(X, X[:, 0] + 9, metric=metric, budget=1, name=None, executor="here", recipe=own) as study:
+        assert study.recipe == own  # as it is
+
+
 def test_without_a_metric_values_are_losses(rare):
     study = nasbot.search(*rare, budget=1, name=None, **QUICK)
     assert study.direction is Direction.MINIMISE

@@ -25,6 +25,7 @@ from nasbot.automl.executors import check_place, checked_workers, executor_of, i
 from nasbot.automl.files import DATA, WEIGHTS, Temporary, files_of
 from nasbot.automl.finals import final_fidelity, finals_of
 from nasbot.automl.found import FoundStudy
+from nasbot.automl.judging import as_needed, balanced_for
 from nasbot.automl.limits import (
     MARGIN,
     ModelLimits,
@@ -193,6 +194,7 @@ def search(
     begun = time.monotonic()
     data = _dataset(X, y, {"seed": seed, **data_options})
     judged_by = _metric(metric, data)
+    data = balanced_for(judged_by, data)
     total = Budget.of(budget)
     if executor == "auto" and is_too_short_for_processes(total.seconds) and memory_per_trial is None:
         executor, workers = "here", 1 if workers is None else workers
@@ -222,7 +224,7 @@ def search(
     _check_same_search(path, stored, data, chosen, judged_by, seed)
     begun_with = _context(stored if stored is not None else _stored(source))
     n_folds = 1 if folds == "auto" and chosen.name == "paper" else folds_of(folds, data, begun_with)
-    chosen = _for_these_data(chosen, data, n_folds, begun_with)
+    chosen = as_needed(chosen, judged_by, data, few_rows=n_folds > 1, begun_with=begun_with)
 
     where = (
         space
@@ -509,19 +511,6 @@ def _recipe(given: Recipe | str) -> Recipe:
     return recipe_of(given)
 
 
-def _for_these_data(recipe: Recipe, data: Dataset, n_folds: int, begun_with: Mapping[str, Json] | None) -> Recipe:
-    """FAST as few rows and a heavy-tailed target need it, if the study began so; any other recipe as it is."""
-    from nasbot.training.recipes import FAST, FEW_ROWS, POISSON, Recipe
-
-    if recipe != FAST:
-        return recipe
-    is_poisson = data.is_heavy_tailed
-    if begun_with is not None and isinstance(before := begun_with.get("recipe"), Mapping):
-        is_poisson = Recipe.from_dict(before).vectors.loss == POISSON
-    changes = {**(FEW_ROWS if n_folds > 1 else {}), **({"loss": POISSON} if is_poisson else {})}
-    return recipe.changed(**changes) if changes else recipe
-
-
 def _check_numbers(seconds: float | None, max_failures: int | None) -> None:
     if seconds is not None and not 0 < seconds < float("inf"):
         raise OptionError(f"seconds_per_trial: expected a number above 0, got {seconds}")
@@ -692,6 +681,9 @@ def _check_same_search(
     context = _context(stored)
     if context is None or "data" not in context:
         raise StudyError(f"{path} is a study of another objective, not a search on data; choose another name")
+    asked = None if metric is None else metric.name
+    if context.get("metric") != asked:
+        raise _other(path, "metric", context.get("metric", "validation loss"), asked or "validation loss")
     if context["data"] != data.fingerprint:
         raise StudyError(
             f"{path} was begun on other data: {_what_differs(path, data)}; use those, choose another name, or say "
@@ -699,9 +691,6 @@ def _check_same_search(
         )
     if stored.get("seed") != seed:
         raise _other(path, "seed", stored.get("seed"), seed)
-    asked = None if metric is None else metric.name
-    if context.get("metric") != asked:
-        raise _other(path, "metric", context.get("metric", "validation loss"), asked or "validation loss")
     before = context.get("recipe")
     begun_with, now = (
         str(name).removesuffix("+")

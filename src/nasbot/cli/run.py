@@ -76,7 +76,7 @@ def run(
     ] = None,
     class_weight: Annotated[
         str | None,
-        typer.Option(metavar="WEIGHTS", help="How much classes count in the loss: balanced, or rare=5,common=1."),
+        typer.Option(metavar="WEIGHTS", help="How much classes count in the loss: balanced, none, or rare=5,common=1."),
     ] = None,
     valid: Annotated[str | None, typer.Option(metavar="FILE", help="Validation rows, with DATA's columns.")] = None,
     test: Annotated[str | None, typer.Option(metavar="FILE", help="Test rows, with DATA's columns.")] = None,

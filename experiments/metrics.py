@@ -1,0 +1,239 @@
+"""Whether asking for a metric pays, and what is found of a rare class.
+
+    python -m experiments.metrics --seeds 10,11,12,13,14 --trials 4
+
+Searches of a few trials, without folds, on five sets for each of auc, f1 and mae: one by that metric, one by the
+validation loss; the value of the metric on test rows of both. Then four made tables where 1 row in 51 is of the rare
+class: recall and F1 of that class, by ``--metric f1`` with and without balanced classes, and by logistic regression
+with balanced weights, which learns from training and validation rows. One line of JSON for each is appended to
+docs/results/records/metrics.jsonl; what is there is not run again. Tables are printed; docs/results/metrics.md has
+them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import nasbot
+from nasbot.data.dataset import SPLIT, dataset_of
+from nasbot.data.metrics import METRICS
+from nasbot.data.named import load
+from nasbot.data.splitting import split_rows
+
+RECORDS = Path(__file__).parent.parent / "docs" / "results" / "records" / "metrics.jsonl"
+ROWS = 2500  # of the larger sets, sampled by the seed
+RARE_ROWS, RARE = 12_000, 51
+LOSS = "loss"
+Rows = tuple[np.ndarray, np.ndarray]
+
+
+# -- sets --------------------------------------------------------------------------------------------------------------
+
+
+def _numbers(name: str) -> Callable[[str, int], Rows]:
+    """A set as it is; of many rows a sample."""
+
+    def rows(folder: str, seed: int) -> Rows:
+        X, y, _ = load(name, folder)
+        X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        y = y if y.ndim == 1 else y[:, 0]
+        chosen = np.random.default_rng(seed).permutation(len(X))[:ROWS]
+        return X[chosen], y[chosen]
+
+    return rows
+
+
+def _above(name: str, share: float) -> Callable[[str, int], Rows]:
+    """Whether the target of a set is above this share of its values."""
+
+    def rows(folder: str, seed: int) -> Rows:
+        X, y = _numbers(name)(folder, seed)
+        return X, (y > np.quantile(y, share)).astype(np.int64)
+
+    return rows
+
+
+def _cancer(folder: str, seed: int) -> Rows:
+    X, y, _ = load("breast-cancer", folder)
+    return np.asarray(X, dtype=np.float64), (np.asarray(y) == "malignant").astype(np.int64)
+
+
+CLASSES: Mapping[str, Callable[[str, int], Rows]] = {
+    "breast cancer": _cancer,
+    "News, upper tenth": _above("news", 0.9),
+    "Blog, upper tenth": _above("blog", 0.9),
+    "Protein, upper tenth": _above("protein", 0.9),
+    "Indoor, upper half": _above("indoor", 0.5),
+}
+NUMBERS: Mapping[str, Callable[[str, int], Rows]] = {
+    name.capitalize(): _numbers(name) for name in ("diabetes", "protein", "news", "blog", "indoor")
+}
+SETS = {"auc": CLASSES, "f1": CLASSES, "mae": NUMBERS}
+
+
+def rare_table(kind: str, seed: int) -> Rows:
+    """A table of 12,000 rows, of which 1 in 51 is of the rare class: where a function of eight columns is highest."""
+    rng = np.random.default_rng([seed, KINDS.index(kind)])
+    X = rng.normal(size=(RARE_ROWS, 8))
+    if kind == "linear":
+        score = X[:, 0] + 0.8 * X[:, 1] - 0.5 * X[:, 2]
+    elif kind == "ring":
+        score = np.hypot(X[:, 0], X[:, 1]) + 0.3 * X[:, 2]
+    elif kind == "blobs":
+        centres = np.random.default_rng(7).normal(size=(6, 8))
+        score = np.exp(-np.square(X[:, None] - centres).sum(axis=-1) / 6).sum(axis=1)
+    else:
+        score = X[:, 0] * X[:, 1] + 0.7 * X[:, 2] * X[:, 3]
+    score = (score - score.mean()) / score.std() + rng.normal(scale=0.35, size=RARE_ROWS)
+    return X, (score > np.quantile(score, 1 - 1 / RARE)).astype(np.int64)
+
+
+KINDS = ("linear", "ring", "blobs", "interaction")
+
+
+# -- runs --------------------------------------------------------------------------------------------------------------
+
+
+def searched(X: np.ndarray, y: np.ndarray, *, seed: int, **options: Any) -> tuple[nasbot.FoundStudy, np.ndarray]:
+    """A search in this process, and which of the rows were kept for testing."""
+    classes = y if y.dtype.kind == "i" else None
+    task = "regression" if classes is None else "classification"
+    given = {"class_weight": options.pop("class_weight")} if "class_weight" in options else {}
+    data = dataset_of(X, y, seed=seed, task=task, **given)
+    labels = None if classes is None else np.unique(classes.astype(str), return_inverse=True)[1]
+    test = split_rows(len(X), SPLIT, seed=seed, classes=labels)[2]
+    return nasbot.search(data, seed=seed, name=None, executor="here", folds=1, **options), test
+
+
+def by_metric(metric: str, name: str, asked: str, seed: int, trials: int, folder: str) -> dict[str, Any]:
+    """The metric's value on test rows, of the model of a search by ``asked``."""
+    X, y = SETS[metric][name](folder, seed)
+    study, test = searched(X, y, seed=seed, budget=trials, metric=None if asked == LOSS else asked)
+    with study:
+        model = study.model()
+        if metric == "mae":
+            return {"test": METRICS[metric](y[test][:, None], model.predict(X[test]).reshape(-1, 1))}
+        shares = model.predict_proba(X[test])
+        return {"test": {name: METRICS[name](y[test], shares) for name in ("auc", "f1")}[metric]}
+
+
+def by_rare(kind: str, method: str, seed: int, trials: int) -> dict[str, Any]:
+    """Recall, precision and F1 of the rare class on test rows."""
+    X, y = rare_table(kind, seed)
+    train, valid, test = split_rows(len(X), SPLIT, seed=seed, classes=y)
+    if method == "logistic regression":
+        from sklearn.linear_model import LogisticRegression
+
+        known = np.concatenate([train, valid])
+        said = LogisticRegression(class_weight="balanced", max_iter=2000).fit(X[known], y[known]).predict(X[test])
+    else:
+        weighted = {"class_weight": "none"} if "as they are" in method else {}
+        study, _ = searched(X, y, seed=seed, budget=trials, metric="f1", **weighted)
+        with study:
+            said = study.model().predict(X[test])
+    hits, said_rare, are_rare = (int(rows.sum()) for rows in ((said == 1) & (y[test] == 1), said == 1, y[test] == 1))
+    return {
+        "recall": hits / are_rare,
+        "precision": hits / max(1, said_rare),
+        "f1": 2 * hits / (said_rare + are_rare),
+    }
+
+
+METHODS = ("logistic regression", "f1", "f1, classes as they are")
+
+
+def runs(seeds: list[int], trials: int) -> Iterator[dict[str, Any]]:
+    """What is to be run, seed by seed."""
+    for seed in seeds:
+        for kind in KINDS:
+            for method in METHODS:
+                yield {"part": "rare", "set": kind, "by": method, "seed": seed, "trials": trials}
+        for metric, sets in SETS.items():
+            for name in sets:
+                for asked in (LOSS, metric):
+                    yield {"part": metric, "set": name, "by": asked, "seed": seed, "trials": trials}
+
+
+def done(run: dict[str, Any], folder: str) -> dict[str, Any]:
+    """The record of a run."""
+    begun = time.process_time()
+    if run["part"] == "rare":
+        found = by_rare(run["set"], run["by"], run["seed"], run["trials"])
+    else:
+        found = by_metric(run["part"], run["set"], run["by"], run["seed"], run["trials"], folder)
+    return {**run, "cpu_seconds": round(time.process_time() - begun, 1), **found}
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+def metrics_table(records: list[dict[str, Any]]) -> str:
+    """Medians over seeds of the test value, by the loss and by the metric; how often the metric was ahead."""
+    lines = ["| metric | set | by the loss | by the metric | better by | ahead in |", "|---|---|---|---|---|---|"]
+    for metric, sets in SETS.items():
+        sign = 1 if METRICS[metric].higher_is_better else -1
+        for name in sets:
+            by = {
+                asked: {
+                    r["seed"]: r["test"] for r in records if (r["part"], r["set"], r["by"]) == (metric, name, asked)
+                }
+                for asked in (LOSS, metric)
+            }
+            seeds = sorted(set(by[LOSS]) & set(by[metric]))
+            if not seeds:
+                continue
+            gains = [sign * (by[metric][s] - by[LOSS][s]) for s in seeds]
+            loss, ours = (median(by[asked][s] for s in seeds) for asked in (LOSS, metric))
+            ahead = sum(gain > 0 for gain in gains)
+            lines.append(
+                f"| {metric} | {name} | {loss:.4g} | {ours:.4g} | {sign * (ours - loss) / abs(loss):+.2%} | "
+                f"{ahead} of {len(seeds)} |"
+            )
+    return "\n".join(lines)
+
+
+def rare_results(records: list[dict[str, Any]]) -> str:
+    """Medians over seeds of recall, precision and F1 of the rare class."""
+    lines = ["| table | by | recall | precision | F1 |", "|---|---|---|---|---|"]
+    for kind in KINDS:
+        for method in METHODS:
+            found = [r for r in records if (r["part"], r["set"], r["by"]) == ("rare", kind, method)]
+            if found:
+                values = " | ".join(f"{median(r[name] for r in found):.3f}" for name in ("recall", "precision", "f1"))
+                lines.append(f"| {kind} | {method} | {values} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", default="10,11,12,13,14")
+    parser.add_argument("--trials", type=int, default=4, help="of each search")
+    parser.add_argument("--parts", default="rare,auc,f1,mae")
+    parser.add_argument("--folder", default=os.environ.get("NASBOT_SHARED", "../shared") + "/data")
+    parser.add_argument("--records", default=str(RECORDS), help="where records are appended")
+    given = parser.parse_args()
+    path = Path(given.records)
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    known = [{name: r[name] for name in ("part", "set", "by", "seed", "trials")} for r in records]
+    with path.open("a", encoding="utf-8") as file:
+        for run in runs([int(seed) for seed in given.seeds.split(",")], given.trials):
+            if run["part"] in given.parts.split(",") and run not in known:
+                records.append(done(run, given.folder))
+                file.write(json.dumps(records[-1]) + "\n")
+                file.flush()
+                print(json.dumps(records[-1]), flush=True)
+    print(metrics_table(records), rare_results(records), sep="\n\n")
+
+
+if __name__ == "__main__":
+    main()

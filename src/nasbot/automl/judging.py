@@ -1,0 +1,58 @@
+"""What else follows from the metric and the rows: a training loss, class weights and settings that lead towards it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from nasbot._typing import Json
+from nasbot.data.metrics import Metric, majority_of
+from nasbot.data.weighting import BALANCED, class_weights_of
+
+if TYPE_CHECKING:
+    from nasbot.data.dataset import Dataset
+    from nasbot.training.recipes import Recipe
+
+ABSOLUTE = ("mae", "mape")  # of absolute errors, so training goes down these: see docs/results/metrics.md
+FOR_RARE_CLASSES = ("f1", "balanced-accuracy")  # every class counts alike there, however few rows it has
+
+
+def as_needed(
+    recipe: Recipe,
+    metric: Metric | None,
+    data: Dataset,
+    *,
+    few_rows: bool,
+    begun_with: Mapping[str, Json] | None,
+) -> Recipe:
+    """FAST as few rows need it, with the loss that the metric and a heavy-tailed target ask for; others as they are.
+
+    A study that goes on keeps the loss that it began with.
+    """
+    from nasbot.training.recipes import FAST, FEW_ROWS, POISSON, Recipe
+
+    if recipe != FAST:
+        return recipe
+    loss = recipe.vectors.loss
+    if begun_with is not None and isinstance(before := begun_with.get("recipe"), Mapping):
+        loss = Recipe.from_dict(before).vectors.loss
+    elif metric is not None and metric.name in ABSOLUTE:
+        loss = "absolute"
+    elif data.is_heavy_tailed:
+        loss = POISSON
+    changes = {**(FEW_ROWS if few_rows else {}), **({} if loss == recipe.vectors.loss else {"loss": loss})}
+    return recipe.changed(**changes) if changes else recipe
+
+
+def balanced_for(metric: Metric | None, data: Dataset) -> Dataset:
+    """The data with classes that count alike in the loss, where the metric asks for it and one class is most rows.
+
+    Weights that were asked for stay as they are.
+    """
+    if metric is None or metric.name not in FOR_RARE_CLASSES or data.class_weights is not None:
+        return data
+    if majority_of(data) is None:
+        return data
+    weights = class_weights_of(BALANCED, data.preprocessing.target, data.train.y, data.train.weights)
+    return replace(data, class_weights=weights)
