@@ -1,16 +1,18 @@
 """What becomes of columns: dates as parts, identifiers and text dropped, near-copies of the target flagged."""
 
 import datetime
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from nasbot.data.chunks import chunks
 from nasbot.data.dataset import dataset_of
 from nasbot.data.dates import order_of, parts_of
 from nasbot.data.inspecting import inspected
 from nasbot.data.preprocessing import DateColumn, DroppedColumn, Preprocessing
-from nasbot.errors import CodecError
+from nasbot.errors import CodecError, DataError, OptionError
 
 N = 100
 ALL = ("year", "month", "day", "weekday", "hour")
@@ -116,3 +118,75 @@ def test_a_copy_of_classes_is_flagged_and_problems_are_lines():
     assert (found["bad"].becomes, "infinite" in found["bad"].note) == ("refused", True)
     assert found["city"].becomes == "2 classes: classification"
     assert "% of the rows" in found["city"].note
+
+
+# -- what people say of columns and rows -------------------------------------------------------------------------------
+
+
+def houses(n=60):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"zip": rng.integers(10, 14, n), "size": rng.normal(50, 10, n), "row_id": range(n)})
+    frame["when"] = [f"2020-0{i % 9 + 1}-01" for i in range(n)]
+    frame["price"] = 3 * frame["size"] + 10 * frame["zip"]
+    return frame
+
+
+def test_a_column_is_what_it_is_said_to_be(tmp_path):
+    frame = houses()
+    plain = dataset_of(frame, "price").preprocessing.inputs.columns
+    assert [type(c).__name__ for c in plain] == ["NumberColumn", "NumberColumn", "DroppedColumn", "DateColumn"]
+    kinds = {"zip": "category", "row_id": "number", "when": "category"}
+    data = dataset_of(frame, "price", kinds=kinds)
+    zips, _, rows, months = data.preprocessing.inputs.columns
+    assert zips.values == ("10", "11", "12", "13")
+    assert type(rows).__name__ == "NumberColumn"
+    assert len(months.values) == 9
+    taken_for = [column.taken_for for column in inspected(frame, "price", kinds=kinds)]
+    assert taken_for[:4] == ["category", "number", "number", "category"]
+    frame.loc[::7, "zip"] = np.nan  # with gaps pandas has them as 10.0
+    with_gaps = dataset_of(frame, "price", kinds=kinds)
+    assert with_gaps.preprocessing.inputs.columns[0].values == ("10", "11", "12", "13")
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    (chunk,) = chunks(tmp_path / "new.csv", text=["zip", "when"])  # as predictions read it
+    assert np.array_equal(with_gaps.preprocessing.X(chunk), with_gaps.preprocessing.X(frame))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "error", "message"),
+    [
+        ({"zip": "colour"}, OptionError, "as: zip: expected one of number, category, date, got 'colour'"),
+        ({"zap": "category"}, DataError, "as: there is no column 'zap'; did you mean 'zip'?"),
+        ({"size": "date"}, DataError, "column 'size': said to be dates, but"),
+        ({"when": "number"}, DataError, "column 'when': expected numbers, got '2020-"),
+    ],
+)
+def test_what_a_column_cannot_be(kinds, error, message):
+    with pytest.raises(error, match=message):
+        dataset_of(houses(), "price", kinds=kinds)
+
+
+def test_all_that_is_wrong_is_said_at_once():
+    frame = houses().assign(size=np.inf, when=[["a"]] * 60)
+    with pytest.raises(DataError, match=r"'size' has infinite values.*; column 'when' holds list values"):
+        dataset_of(frame, "price")
+    dataset_of(frame, "price", drop=["size,when"])
+
+
+@pytest.mark.parametrize("as_lists", [False, True])
+def test_rows_without_a_target_are_left_out_when_asked(as_lists):
+    frame = houses()
+    frame.loc[::6, "price"] = np.nan
+    with pytest.raises(DataError, match="10 of 60 rows have no value; remove these rows, or say --drop-unlabelled"):
+        dataset_of(frame, "price")
+    X, y = frame.drop(columns="price"), frame["price"]
+    given = (X, list(y)) if as_lists else (frame, "price")
+    groups, counts = np.arange(60) // 4, np.linspace(1, 2, 60)
+    data = dataset_of(*given, drop_unlabelled=True, groups=groups, sample_weight=counts)
+    kept = frame["price"].notna().to_numpy()
+    expected = dataset_of(X[kept], y[kept].to_numpy(), groups=groups[kept], sample_weight=counts[kept])
+    assert data.fingerprint == replace(expected, preprocessing=data.preprocessing).fingerprint
+    parts = (np.arange(40), np.arange(40, 50), np.arange(50, 60))
+    divided = dataset_of(*given, drop_unlabelled=True, indices=parts)
+    assert [len(part) for part in (divided.train, divided.valid, divided.test)] == [33, 8, 9]
+    with pytest.raises(DataError, match="none of 60 rows has a value"):
+        dataset_of(X, [np.nan] * 60, drop_unlabelled=True)

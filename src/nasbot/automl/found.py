@@ -128,10 +128,12 @@ class FoundStudy(StudyView):
         """
         place = place_of(where)
         files = files_of(place)
-        if is_begun(place) and not files.is_dir():  # a study that is not there is the storage's to report
+        storage = open_storage(place, read_only=True)  # which reports a study that is not there, or is none
+        if is_begun(place) and not files.is_dir():
+            storage.close()
             hint = f"; {FOLDER_VARIABLE} names the folder that holds it" if isinstance(place, Address) else ""
             raise FileError(f"{files}: no such folder; expected the data and weights of a search on data there{hint}")
-        found = cls(open_storage(place, read_only=True), files)
+        found = cls(storage, files)
         if metric is not None:
             found._name_metric(metric)
         return found

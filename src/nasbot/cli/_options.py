@@ -28,6 +28,13 @@ Vocabularies = Annotated[
         show_default=False,
     ),
 ]
+Drop = Annotated[
+    list[str] | None, typer.Option("--drop", metavar="COL", help="Column to drop; may be repeated, or a,b,c.")
+]
+As = Annotated[
+    list[str] | None,
+    typer.Option("--as", metavar="COL=KIND", help="Take a column for number, category or date; may be repeated."),
+]
 
 
 def with_vocabulary(command: Callable[..., None]) -> Callable[..., None]:
@@ -48,6 +55,17 @@ def with_vocabulary(command: Callable[..., None]) -> Callable[..., None]:
     )
     run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), own])  # type: ignore[attr-defined]
     return run
+
+
+def parsed_kinds(given: list[str] | None) -> dict[str, str]:
+    """{"zip": "category"} from "zip=category"."""
+    kinds = {}
+    for text in given or ():
+        name, _, kind = text.rpartition("=")
+        if not name:
+            raise OptionError(f"--as: expected COLUMN=KIND, such as zip=category, got {text[:60]!r}")
+        kinds[name] = kind
+    return kinds
 
 
 def parsed_weights(text: str | None) -> tuple[float, ...] | None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nasbot.cli._options import Json
+from nasbot.cli._options import As, Drop, Json, parsed_kinds
 from nasbot.cli._outcome import one_line
 from nasbot.cli._output import print_json, print_table
 
@@ -15,7 +15,8 @@ from nasbot.cli._output import print_json, print_table
 def inspect(
     data: Annotated[str, typer.Argument(metavar="DATA", help="A table: CSV, Excel, JSON lines, Parquet or Feather.")],
     target: Annotated[str | None, typer.Option(metavar="COL", help="The column to predict.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(metavar="COL", help="Column to drop; may be repeated.")] = None,
+    drop: Drop = None,
+    kinds: As = None,
     as_json: Json = False,
 ) -> None:
     """Show what each column is taken for, what becomes of it, and what is dropped."""
@@ -23,7 +24,7 @@ def inspect(
     from nasbot.data.inspecting import inspected
 
     frame = read_table(Path(data))
-    found = inspected(frame, target, drop=drop or ())
+    found = inspected(frame, target, drop=drop or (), kinds=parsed_kinds(kinds))
     if as_json:
         print_json({"file": data, "rows": len(frame), "columns": [column.to_dict() for column in found]})
         return

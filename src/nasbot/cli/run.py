@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasbot.cli._options import Json
+from nasbot.cli._options import As, Drop, Json, parsed_kinds
 from nasbot.cli._outcome import one_line
 from nasbot.cli._output import print_json
 from nasbot.errors import FileError, OptionError
@@ -59,7 +59,11 @@ def run(
         str | None, typer.Option(help="Name of the study, its file or address; default: from the data.")
     ] = None,
     task: Annotated[str | None, typer.Option(help="regression or classification; inferred by default.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(metavar="COL", help="Column to drop; may be repeated.")] = None,
+    drop: Drop = None,
+    kinds: As = None,
+    drop_unlabelled: Annotated[
+        bool, typer.Option("--drop-unlabelled", help="Leave out rows that have no target, instead of refusing them.")
+    ] = False,
     group: Annotated[
         str | None,
         typer.Option(
@@ -172,7 +176,8 @@ def run(
         compile_in_background()  # while the data are read; the search waits for it before its clock starts
     options: dict[str, Any] = {"task": task, "seed": seed, "split": shares, "drop": tuple(drop or ())}
     options |= {"groups": group, "time": time, "valid": valid, "test": test, "sample_weight": weight}
-    options |= {"image_size": image_size}
+    options |= {"image_size": image_size, "kinds": parsed_kinds(kinds) or None}
+    options |= {"drop_unlabelled": True} if drop_unlabelled else {}
     options |= {"class_weight": None if class_weight is None else parsed_class_weight(class_weight)}
     goal = None if not target else target[0] if len(target) == 1 else tuple(target)
     prepared = data_named(data, goal, folder, {key: value for key, value in options.items() if value is not None})

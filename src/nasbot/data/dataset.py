@@ -37,7 +37,7 @@ from nasbot.data.preprocessing import (
 )
 from nasbot.data.splitting import checked_indices, checked_shares, split_groups, split_rows, split_time
 from nasbot.data.tables import array_of, as_pandas, check_column, frame_of, listed, table_of
-from nasbot.data.targets import checked_target, inferred_task, target_of
+from nasbot.data.targets import checked_target, inferred_task, labelled, target_of
 from nasbot.data.weighting import WEIGHT, class_weights_of, sample_weights_of, weights_lines
 from nasbot.errors import DataError, FileError, OptionError, StorageError
 
@@ -266,6 +266,8 @@ def dataset_of(
     sample_weight: Any = None,
     class_weight: str | Mapping[Any, float] | None = None,
     drop: Sequence[str] = (),
+    kinds: Mapping[str, str] | None = None,
+    drop_unlabelled: bool = False,
     channels_last: bool | None = None,
     name: str = "data",
 ) -> Dataset:
@@ -277,8 +279,9 @@ def dataset_of(
     column of X or a value for each row, rows of one group stay together, and the column is no input; with ``time`` the
     first rows train and the last test. ``sample_weight``, a column of X or a number for each row, says how much a row
     counts in the loss and in metrics, and the column is no input; ``class_weight`` how much a row of each class counts
-    in the loss: a table, or "balanced" for all classes alike. ``drop`` leaves columns out. ``channels_last`` is needed
-    where the shape of the images does not tell.
+    in the loss: a table, or "balanced" for all classes alike. ``drop`` leaves columns out, ``kinds``
+    says what columns are, {"zip": "category"}: number, category or date. Rows without a target are refused, unless
+    ``drop_unlabelled``. ``channels_last`` is needed where the shape of the images does not tell.
 
     Raises DataError for data that cannot be learned from, OptionError for options that cannot be meant.
     """
@@ -287,6 +290,11 @@ def dataset_of(
     if y is None:
         X, y = _from_torch(X)
     raw, target, names = _inputs_and_target(as_pandas(X), as_pandas(y))
+    if drop_unlabelled:
+        known = labelled(target)
+        raw, target = _rows(raw, known), _rows(array_of(target) if isinstance(target, list | tuple) else target, known)
+        groups, time, sample_weight = (_kept_rows(given, known) for given in (groups, time, sample_weight))
+        indices = None if indices is None else [np.flatnonzero(np.isin(known, part)) for part in indices]
     n = len(raw)
     values = checked_target(target)
     if len(values) != n:
@@ -307,6 +315,8 @@ def dataset_of(
     what = target_of(target, rows[0], task=task, names=names)
     inputs: Table | Images
     if isinstance(raw, np.ndarray):
+        if kinds:
+            raise OptionError("as: images have no columns; expected a table")
         if isinstance(what, NumberTarget):
             raise DataError(
                 "images: networks for images predict classes; to predict numbers from them, hand in a table: "
@@ -314,7 +324,7 @@ def dataset_of(
             )
         inputs = _images_of(raw, rows[0], channels_last=channels_last)
     else:
-        inputs = table_of(raw, rows[0], drop=drop)
+        inputs = table_of(raw, rows[0], drop=drop, kinds=kinds)
     _check_size(n, inputs.shape)
     prepared = Preprocessing(inputs, what)
     targets = what.prepared(values)
@@ -487,7 +497,12 @@ def _channels_last(images: np.ndarray, said: bool | None) -> bool:
 
 
 def _rows(raw: Any, chosen: np.ndarray) -> Any:
-    return raw[chosen] if isinstance(raw, np.ndarray) else raw.iloc[chosen]
+    return raw.iloc[chosen] if hasattr(raw, "iloc") else array_of(raw)[chosen]
+
+
+def _kept_rows(given: Any, known: np.ndarray) -> Any:
+    """Values for each row without those of rows that are left out; names of columns as they are."""
+    return given if given is None or isinstance(given, str) else _rows(as_pandas(given), known)
 
 
 def _kind(prepared: Preprocessing) -> str:

@@ -83,6 +83,8 @@ def read_parts(
         frame = frames[0].iloc[:0] if other is None else read_table(Path(other))
         if missing := [str(name) for name in frames[0].columns if name not in frame.columns]:
             raise DataError(f"{other}: no column {missing[0]!r}; expected the columns of {path}")
+        if other is not None:
+            _check_kinds(path, frames[0], Path(other), frame, options.get("kinds") or {})
         frames.append(frame[list(frames[0].columns)])
     counts = [len(frame) for frame in frames]
     first, others = np.arange(counts[0]), np.arange(counts[0], sum(counts))
@@ -93,6 +95,16 @@ def read_parts(
         first, in_valid, _ = split_rows(counts[0], shares, seed=options.get("seed", 0))
     X, y = _divided(pd.concat(frames, ignore_index=True), path, target)
     return X, y, path.name.split(".")[0] or path.name, (first, in_valid, in_test)
+
+
+def _check_kinds(path: Path, first: pd.DataFrame, other: Path, frame: pd.DataFrame, kinds: Mapping[str, str]) -> None:
+    """DataError where a column of numbers holds words in the other file: together they would be categories."""
+    for name in (name for name in first.columns if name not in kinds):
+        if first[name].dtype.kind in "biuf" and frame[name].dtype.kind not in "biuf" and not frame[name].isna().all():
+            raise DataError(
+                f"{other}: column {str(name)!r} holds {str(frame[name].dropna().iloc[0])[:40]!r}; expected numbers, as "
+                f"in {path} (--as {name}=category takes both for categories)"
+            )
 
 
 def _divided(frame: pd.DataFrame, path: Path, target: str | Sequence[str] | None) -> tuple[Any, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from nasbot._typing import Json
 from nasbot.data.metrics import IMBALANCED
 from nasbot.data.preprocessing import CategoryColumn, ClassTarget, Column, DateColumn, DroppedColumn, NumberColumn
 from nasbot.data.splitting import checked_shares, split_rows
-from nasbot.data.tables import check_column, column_of, listed
+from nasbot.data.tables import check_column, checked_kinds, column_of, listed, split_names
 from nasbot.data.targets import checked_target, target_of
 from nasbot.errors import DataError
 
@@ -37,12 +37,20 @@ class Inspected:
         return asdict(self)
 
 
-def inspected(frame: pd.DataFrame, target: str | None = None, *, drop: Sequence[str] = ()) -> list[Inspected]:
+def inspected(
+    frame: pd.DataFrame,
+    target: str | None = None,
+    *,
+    drop: Sequence[str] = (),
+    kinds: Mapping[str, str] | None = None,
+) -> list[Inspected]:
     """Each column of the table in its order, prepared as for a search with the default split."""
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     names = list(frame.columns)
+    drop = split_names(drop, names)
     for name in (*drop, *([] if target is None else [target])):
         check_column(name, names, "inspect")
+    said = checked_kinds(kinds or {}, names)
     train = split_rows(len(frame), SHARES, seed=0)[0]
     truth = None if target is None else _codes(frame[target])
     return [
@@ -50,14 +58,16 @@ def inspected(frame: pd.DataFrame, target: str | None = None, *, drop: Sequence[
         if name == target
         else Inspected(name, "-", "nothing", "left out")
         if name in drop
-        else _input(name, frame[name], train, truth)
+        else _input(name, frame[name], train, truth, said.get(name))
         for name in names
     ]
 
 
-def _input(name: str, series: pd.Series[Any], train: np.ndarray, truth: np.ndarray | None) -> Inspected:
+def _input(
+    name: str, series: pd.Series[Any], train: np.ndarray, truth: np.ndarray | None, kind: str | None
+) -> Inspected:
     try:
-        column = column_of(name, series, train)
+        column = column_of(name, series, train, kind)
     except DataError as error:
         return Inspected(name, "?", "refused", str(error))
     taken_for, becomes, note = _described(column)

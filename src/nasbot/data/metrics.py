@@ -90,9 +90,13 @@ def metric_for(name: str | Metric, data: Dataset) -> Metric:
         fitting = ", ".join(other.name for other in METRICS.values() if other.task == task)
         raise OptionError(f"metric: {metric.name} is for {metric.task}, the target asks for {task}; expected {fitting}")
     truth = truth_of(data, data.valid.y)
-    # A restored 0 is not exactly 0: networks are trained on single precision.
-    if metric.name == "mape" and (n_zeros := int((np.abs(truth) < 1e-6 * np.abs(truth).max()).sum())):
-        raise OptionError(f"metric: mape divides by the target, which is 0 in {n_zeros:,} validation rows; try mae")
+    if metric.name == "mape":
+        # Training rows judge, too, where there are folds. A restored 0 is not exactly 0: rows are in single precision.
+        values = np.abs(np.concatenate([truth_of(data, data.train.y), truth]))
+        if n_zeros := int((values < 1e-6 * values.max()).sum()):
+            raise OptionError(
+                f"metric: mape divides by the target, which is 0 in {n_zeros:,} training and validation rows; try mae"
+            )
     baseline = _shares(data, len(truth)) if data.is_classification else np.zeros_like(truth)
     if math.isnan(metric(truth, baseline, data.valid.weights)):
         what = "classes" if data.is_classification else "rows"

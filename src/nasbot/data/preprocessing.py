@@ -336,7 +336,7 @@ def _fill(out: np.ndarray, column: Column, series: pd.Series[Any]) -> None:
         gaps = np.isnan(values)
         out[:, 0] = (np.where(gaps, column.fill, values) - column.centre) / column.scale
     elif isinstance(column, CategoryColumn):
-        categories = categories_of(series)
+        categories = categories_of(series, column.values)
         gaps = np.array([value is None for value in categories], dtype=bool)
         index = {value: i for i, value in enumerate(column.values)}
         codes = np.array([-1 if value is None else index.get(value, -1) for value in categories], dtype=np.int64)

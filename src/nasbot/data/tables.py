@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nasbot.data.dates import date_column, is_date
 from nasbot.data.preprocessing import CategoryColumn, Column, DroppedColumn, NumberColumn, Table
-from nasbot.errors import DataError
+from nasbot.errors import DataError, OptionError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 MAX_INPUTS = 20_000  # of a network, after categories became columns of their own; a wider first layer is no search
 MAX_CATEGORIES = 50  # the most frequent ones of a column; the rest share "none of these"
 FEW_CATEGORIES = 20  # which are categories even if most rows have one of their own
+KINDS = ("number", "category", "date")
 MOSTLY_NUMBERS = 0.1  # the share of words below which a column is one of numbers with mistakes in it
 CODE = re.compile(r"0\d+")
 # Names of numbers that only tell rows apart, where each row has its own.
@@ -86,24 +87,38 @@ def array_of(raw: Any) -> np.ndarray:
     return array
 
 
-def table_of(frame: pd.DataFrame, train: np.ndarray, *, drop: Sequence[str] = ()) -> Table:
+def table_of(
+    frame: pd.DataFrame, train: np.ndarray, *, drop: Sequence[str] = (), kinds: Mapping[str, str] | None = None
+) -> Table:
     """What each column is, scales and categories from the rows ``train``.
 
-    Dates become parts; identifiers, free text and columns without values are dropped. Raises DataError, naming the
-    column, for values that are not finite or neither numbers, text nor dates.
+    Dates become parts; identifiers, free text and columns without values are dropped. ``kinds`` says of columns what
+    they are, one of ``KINDS``, whatever they look like. Raises DataError for what is wrong with the columns, all of it
+    in one message: values that are not finite, or neither numbers, text nor dates.
     """
     names = [str(name) for name in frame.columns]
     if len(set(names)) != len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise DataError(f"two columns are called {twice!r}; each needs a name of its own")
+    drop = split_names(drop, names)
     for name in drop:
         check_column(name, names, "drop")
+    said = checked_kinds(kinds or {}, names)
     columns: list[Column] = []
+    problems: list[str] = []
     for i, name in enumerate(names):
-        if name in drop:
-            columns.append(DroppedColumn(name, "left out"))
-        else:
-            columns.append(column_of(name, frame.iloc[:, i], train))
+        try:
+            left_out = name in drop
+            columns.append(
+                DroppedColumn(name, "left out")
+                if left_out
+                else column_of(name, frame.iloc[:, i], train, said.get(name))
+            )
+        except DataError as error:
+            problems.append(str(error))
+    if problems:
+        others = f"; and {len(problems) - 3} columns more" if len(problems) > 3 else ""
+        raise DataError("; ".join(problems[:3]) + others)
     table = Table(tuple(columns))
     if table.shape[0] == 0:
         raise DataError(f"inputs: none of the {len(names)} columns varies, so there is nothing to learn from")
@@ -126,10 +141,22 @@ def numbers_of(series: pd.Series[Any]) -> np.ndarray:
     return values
 
 
-def categories_of(series: pd.Series[Any]) -> list[str | None]:
-    """The values as text, gaps as None."""
+def categories_of(series: pd.Series[Any], known: Collection[str] = ()) -> list[str | None]:
+    """The values as text, gaps as None.
+
+    Whole numbers stand without a point, also where gaps made pandas keep or write them with one: "12.0" is the known
+    category "12".
+    """
     missing = series.isna().to_numpy()
-    return [None if gap else str(value) for gap, value in zip(missing, series.tolist(), strict=True)]
+    if series.dtype.kind == "f":
+        return [
+            None if gap else f"{v:.0f}" if v == round(v) else str(v) for gap, v in zip(missing, series, strict=True)
+        ]
+    texts = [None if gap else str(value) for gap, value in zip(missing, series.tolist(), strict=True)]
+    if not known:
+        return texts
+    whole = {f"{value}.0": value for value in known if value.isdecimal() and f"{value}.0" not in known}
+    return [text if text is None else whole.get(text, text) for text in texts] if whole else texts
 
 
 def check_column(name: str, names: Sequence[str], what: str) -> None:
@@ -161,12 +188,32 @@ def _chosen(frame: pd.DataFrame, names: Sequence[str], optional: Sequence[str]) 
     return frame.assign(**absent)[list(names)] if absent else frame[list(names)]
 
 
-def column_of(name: str, series: pd.Series[Any], train: np.ndarray) -> Column:
-    """What a column is, scales and categories from the rows ``train``; raises DataError as ``table_of`` does."""
+def split_names(given: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Names of columns, of which some may be written together: "a,b" where no column is called so."""
+    return [part.strip() for name in given for part in ([name] if name in names else name.split(","))]
+
+
+def checked_kinds(kinds: Mapping[str, str], names: Sequence[str]) -> Mapping[str, str]:
+    """The same; OptionError or DataError for a kind or a column that there is not."""
+    for name, kind in kinds.items():
+        check_column(name, names, "as")
+        if kind not in KINDS:
+            raise OptionError(f"as: {name}: expected one of {', '.join(KINDS)}, got {str(kind)[:40]!r}")
+    return kinds
+
+
+def column_of(name: str, series: pd.Series[Any], train: np.ndarray, kind: str | None = None) -> Column:
+    """What a column is, or is said to be, scales and categories from the rows ``train``; see ``table_of``."""
     import pandas as pd
 
     if series.isna().all():
         return DroppedColumn(name, "no values at all")
+    if kind == "category":
+        return _category_column(name, categories_of(series), train, is_said=True)
+    if kind == "number":
+        return _number_column(name, numbers_of(series)[train], is_said=True)
+    if kind == "date" and not is_date(series):
+        raise DataError(f"column {name!r}: said to be dates, but {str(series.dropna().iloc[0])[:40]!r} is none")
     if is_date(series):
         return date_column(name, series, train)
     if isinstance(series.dtype, pd.CategoricalDtype):  # said outright, whatever the values look like
@@ -186,9 +233,9 @@ def column_of(name: str, series: pd.Series[Any], train: np.ndarray) -> Column:
     return _category_column(name, categories_of(series), train)
 
 
-def _number_column(name: str, values: np.ndarray) -> Column:
+def _number_column(name: str, values: np.ndarray, *, is_said: bool = False) -> Column:
     known = values[~np.isnan(values)]
-    if _IDENTIFIER.fullmatch(name) and len(known) > FEW_CATEGORIES and _tell_rows_apart(known):
+    if not is_said and _IDENTIFIER.fullmatch(name) and len(known) > FEW_CATEGORIES and _tell_rows_apart(known):
         return DroppedColumn(name, "identifier: a number of its own for each row")
     if not len(known) or known.min() == known.max():
         constant_with_gaps = 0 < len(known) < len(values)
@@ -202,13 +249,13 @@ def _number_column(name: str, values: np.ndarray) -> Column:
     )
 
 
-def _category_column(name: str, values: Sequence[str | None], train: np.ndarray) -> Column:
+def _category_column(name: str, values: Sequence[str | None], train: np.ndarray, *, is_said: bool = False) -> Column:
     rows = [values[i] for i in train]
     known = [value for value in rows if value is not None]
     counts: dict[str, int] = {}
     for value in known:
         counts[value] = counts.get(value, 0) + 1
-    is_free = len(counts) > 0.5 * len(known)
+    is_free = not is_said and len(counts) > 0.5 * len(known)
     if is_free:
         words = [value for value in values if value is not None and not _is_number(value)]
         if 0 < len(words) < MOSTLY_NUMBERS * len(values):

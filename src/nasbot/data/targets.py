@@ -56,10 +56,24 @@ def checked_target(raw: Any) -> np.ndarray:
     gaps = pd.isna(values)
     if gaps.any():
         rows = int(np.asarray(gaps).reshape(len(values), -1).any(axis=1).sum())
-        raise DataError(f"target: {rows:,} of {len(values):,} rows have no value; remove these rows first")
+        raise DataError(
+            f"target: {rows:,} of {len(values):,} rows have no value; remove these rows, or say --drop-unlabelled "
+            "(drop_unlabelled=True)"
+        )
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise DataError("target: infinite values; remove or replace these rows first")
     return _as_numbers(values) if values.dtype.kind in "OUS" else values
+
+
+def labelled(raw: Any) -> np.ndarray:
+    """The numbers of the rows that have a target; DataError where none has."""
+    import pandas as pd
+
+    given = raw if isinstance(raw, pd.DataFrame | pd.Series) else array_of(raw)
+    known = np.flatnonzero(~np.asarray(pd.isna(given)).reshape(len(given), -1).any(axis=1))
+    if not len(known):
+        raise DataError(f"target: none of {len(given):,} rows has a value")
+    return known
 
 
 def inferred_task(values: np.ndarray) -> str:

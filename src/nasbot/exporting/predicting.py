@@ -127,7 +127,7 @@ def _of_categories(chunk: pd.DataFrame, table: Table) -> Iterator[tuple[Category
 
 def _count_unknown(column: CategoryColumn, series: Any, notes: Notes) -> None:
     values = set(column.values)
-    others = [value for value in categories_of(series) if value is not None and value not in values]
+    others = [value for value in categories_of(series, values) if value is not None and value not in values]
     if others:
         n, first = notes.unknown.get(column.name, (0, others[0]))
         notes.unknown[column.name] = n + len(others), first
