@@ -94,7 +94,7 @@ class ModelLimits:
         return (
             (self.max_parameters is None or parameters <= self.max_parameters)
             and (self.max_size is None or size <= self.max_size)
-            and (self.max_latency is None or latency <= self.max_latency)
+            and (self.max_latency is None or latency <= MARGIN * self.max_latency)
         )
 
 
