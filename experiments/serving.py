@@ -18,6 +18,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def _by_code(where: Path, rows: pd.DataFrame) -> np.ndarray:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return np.asarray(module.predict(module.load(), rows)).reshape(-1)
+    return np.asarray(module.predict(module.load(), rows.to_numpy())).reshape(-1)
 
 
 def _by_onnx(where: Path, model: Model, rows: pd.DataFrame) -> np.ndarray:
@@ -127,7 +128,7 @@ def main() -> None:
         runs = [(name, factor) for name in SETS for factor in FACTORS] if "latency" in given.parts else []
         found = (limited(name, factor, given.folder, Path(folder)) for name, factor in runs)
         more = (million(given.folder, Path(folder)) for part in given.parts.split(",") if part == "million")
-        for record in (*found, *more):
+        for record in chain(found, more):
             file.write(json.dumps(record) + "\n")
             file.flush()
             print(json.dumps(record), flush=True)

@@ -260,7 +260,7 @@ def test_an_ensemble_is_chosen_by_weighted_rows():
         ({"sample_weight": ["much"] * 20}, "expected numbers, got such as 'much'"),
         ({"sample_weight": [1.0] * 19}, "expected one value for each of 20 rows, got 19"),
         ({"sample_weight": [1.0] * 19 + [np.nan]}, "1 of 20 rows have no value"),
-        ({"class_weight": "even"}, "expected 'balanced', 'none' or a weight for each class, such as a=1,b=5, got 'even'"),
+        ({"class_weight": "even"}, "expected 'balanced', 'none' or a weight for each class, such as a=1,b=5, got"),
         ({"class_weight": {"z": 1}}, "no class 'z'; there are 'a', 'b'"),
         ({"class_weight": {"a": -1}}, "expected a number above 0 for 'a', got -1"),
     ],
