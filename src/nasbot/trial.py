@@ -315,6 +315,10 @@ class Trial:
         if (self.outcome is None) != (self.rank is None) or (self.outcome is None) != (self.finished is None):
             raise StudyError(f"trial {self.number}: outcome, rank and finished are given together or not at all")
 
+    def __repr__(self) -> str:
+        value = "" if self.value is None else f", {self.value:.6g}"
+        return f"<Trial {self.number}: {self.state}{value}, {self.arch.kind}, {self.arch.depth}>"
+
     @property
     def arch(self) -> Architecture:
         """The candidate's network."""

@@ -9,6 +9,7 @@ import pytest
 import nasbot
 from nasbot.architecture import Architecture
 from nasbot.architecture.pools import initial_pool
+from nasbot.cli import main
 
 from .conftest import Run
 
@@ -151,3 +152,24 @@ def test_pool_writes_networks_and_pictures(nets: Path, run: Run):
     written = {path.name for path in (nets / "new/folder").iterdir()}
     assert written == {f"cnn-{i}.{ending}" for i in range(10) for ending in ("json", "svg")}
     assert [Architecture.load(f"new/folder/cnn-{i}.json") for i in range(10)] == list(initial_pool("cnn"))
+
+
+@pytest.mark.parametrize("ending", [".svg", ".png", ".pdf"])
+def test_draw_by_the_ending(run, tmp_path, ending):
+    net = tmp_path / "net.json"
+    nasbot.initial_pool("cnn")[0].save(net)
+    first, second = tmp_path / f"a{ending}", tmp_path / f"b{ending}"
+    assert run("draw", str(net), str(first)).code == run("draw", str(net), str(second)).code == 0
+    assert first.read_bytes().startswith({".svg": b"<svg", ".png": b"\x89PNG", ".pdf": b"%PDF"}[ending])
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_the_shell_completes_commands_and_options(monkeypatch, capsys):
+    monkeypatch.setenv("_NASBOT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "nasbot st")
+    monkeypatch.setenv("COMP_CWORD", "1")
+    assert main([]) == 0
+    assert capsys.readouterr().out.split() == ["status", "stop"]
+    monkeypatch.setenv("_NASBOT_COMPLETE", "source_bash")
+    assert main([]) == 0
+    assert "_NASBOT_COMPLETE=complete_bash" in capsys.readouterr().out

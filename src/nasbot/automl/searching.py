@@ -61,6 +61,7 @@ from nasbot.storage import Address, MemoryStorage, Storage, is_begun, open_stora
 from nasbot.storage.addresses import place_of
 from nasbot.study import Budget, Study, StudyView
 from nasbot.study.loop import OnChange
+from nasbot.study.progress import with_progress
 from nasbot.trial import FINAL, Direction, History, Scored, Trial, TrialState
 
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ def search(
     fresh: bool = False,
     on_start: Callable[[Prepared], None] | None = None,
     on_change: OnChange | None = None,
+    progress: bool | None = None,
     **data_options: Any,
 ) -> FoundStudy:
     """Search for the model that predicts these data best, and return the study.
@@ -182,6 +184,7 @@ def search(
         fresh: delete the study of this name, if there is one, and begin it anew.
         on_start: called with what is about to happen.
         on_change: called with every new state of a trial.
+        progress: a line for each trial that ends, on standard error; by default on a terminal and in a notebook.
         **data_options: as of ``nasbot.data.dataset.dataset_of``: task, split, drop, sample_weight, …
 
     Returns:
@@ -308,7 +311,8 @@ def search(
             gpus_per_trial=gpus_per_trial,
             devices=on_what,
         )
-        _drive(study, plan, trained, judged_by, limits, on_what.device, files, runs_on, max_failures, on_change)
+        told = with_progress(progress, on_change, total, study.direction)
+        _drive(study, plan, trained, judged_by, limits, on_what.device, files, runs_on, max_failures, told)
     except BaseException:
         storage.close()
         raise

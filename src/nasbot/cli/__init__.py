@@ -6,10 +6,14 @@ results goes to standard output. What is slow to import is imported by the comma
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 __all__ = ["main"]
+
+COMPLETING = "_NASBOT_COMPLETE"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,12 +28,26 @@ def _run(arguments: Sequence[str] | None) -> int:
 
     from nasbot.cli._app import app
 
-    # Not command.main(): it has ideas of its own about broken pipes, interrupts and how errors look.
     command = typer.main.get_command(app)
+    if COMPLETING in os.environ:  # set by the shell's own script: docs/reference/cli.md says how it gets there
+        return _completed(command)
+    # Not command.main(): it has ideas of its own about broken pipes, interrupts and how errors look.
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with command.make_context("nasbot", given or ["--help"]) as context:
             command.invoke(context)
     except typer.Exit as done:  # --help and --version
         return done.exit_code
+    return 0
+
+
+def _completed(command: Any) -> int:
+    """What the shell asks when a person presses tab, or the script that makes it ask."""
+    from typer._completion_classes import completion_init
+
+    completion_init()
+    try:
+        command.main(prog_name="nasbot", complete_var=COMPLETING)
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else 0
     return 0

@@ -11,7 +11,9 @@ from nasbot.cli._outcome import one_line
 
 def draw(
     network: Annotated[str, typer.Argument(metavar="NET.json", help="The network.", show_default=False)],
-    picture: Annotated[str, typer.Argument(metavar="OUT.svg", help="Output file, .svg or .png.", show_default=False)],
+    picture: Annotated[
+        str, typer.Argument(metavar="OUT.svg", help="Output file, .svg, .png or .pdf.", show_default=False)
+    ],
     matching: Annotated[
         str | None,
         typer.Option(

@@ -22,7 +22,7 @@ def plot(
     name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {NAMES}.", show_default=False)],
     out: Annotated[
         str | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Output file, .svg or .png; default: STUDY-NAME.svg."),
+        typer.Option("--out", "-o", metavar="FILE", help="Output file, .svg, .png or .pdf; default: STUDY-NAME.svg."),
     ] = None,
     by: Annotated[str, typer.Option(help="history, compare: trials or seconds.")] = "trials",
     cost: Annotated[str, typer.Option(help="costs: parameters, mass or seconds.")] = "parameters",

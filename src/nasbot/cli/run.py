@@ -253,7 +253,7 @@ def searched(data: Dataset, *, serves: bool = False, **options: Any) -> tuple[Fo
             tell.append(stack.enter_context(shown))
 
         try:
-            found = search(data, on_start=start, on_change=lambda trial: tell[0](trial), **options)
+            found = search(data, on_start=start, on_change=lambda trial: tell[0](trial), progress=False, **options)
         except Interrupted as stop:
             if begun and begun[0].path is not None and is_begun(begun[0].path):
                 stack.close()

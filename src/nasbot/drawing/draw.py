@@ -51,7 +51,7 @@ def draw(
     masses: bool = True,
     scale: float = 1.0,
 ) -> FilePath:
-    """Draw a network to a .svg or .png file; returns the path.
+    """Draw a network to a .svg, .png or .pdf file; returns the path.
 
     ``masses=False`` leaves the layer masses out; ``scale`` enlarges the picture. A PNG of a huge network is made
     smaller than asked for rather than exhaust memory.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 BACKGROUND = "#ffffff"  # explicit: a picture must not turn unreadable in a dark notebook
 FONTS = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
-ENDINGS = (".svg", ".png")
+ENDINGS = (".svg", ".png", ".pdf")
 PIXELS_PER_UNIT = 2.0
 MAX_PIXELS_A_SIDE = 30_000  # matplotlib refuses 2^16
 MAX_PIXELS = 120_000_000  # half a gigabyte while painting
@@ -38,7 +38,7 @@ def write_scene(scene: Scene, path: str | FilePath, *, scale: float = 1.0) -> Fi
         if path.suffix.lower() == ".svg":
             path.write_text(svg(scene, scale=scale), encoding="utf-8")
         else:
-            _write_png(scene, path, scale=scale)
+            _paint_file(scene, path, scale=scale)
     except OSError as error:
         raise FileError(f"cannot write {path}: {error.strerror or error}") from None
     return path
@@ -123,10 +123,12 @@ def pixels_per_unit(scene: Scene, scale: float) -> float:
     return min(PIXELS_PER_UNIT * scale, MAX_PIXELS_A_SIDE / side, math.sqrt(MAX_PIXELS / (scene.width * scene.height)))
 
 
-def _write_png(scene: Scene, path: FilePath, *, scale: float) -> None:
+def _paint_file(scene: Scene, path: FilePath, *, scale: float) -> None:
+    """To a PNG or PDF file, by its ending; the same scene gives the same bytes."""
     import warnings
 
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
     from matplotlib.figure import Figure
 
     dpi = 72 * pixels_per_unit(scene, scale)  # a unit is a point
@@ -140,7 +142,10 @@ def _write_png(scene: Scene, path: FilePath, *, scale: float) -> None:
     with path.open("wb") as file, warnings.catch_warnings():
         # A label in a script that DejaVu Sans lacks is painted as empty boxes; the SVG shows it.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        FigureCanvasAgg(figure).print_png(file)  # type: ignore[no-untyped-call]
+        if path.suffix.lower() == ".pdf":
+            FigureCanvasPdf(figure).print_pdf(file, metadata={"CreationDate": None})  # type: ignore[no-untyped-call]
+        else:
+            FigureCanvasAgg(figure).print_png(file)  # type: ignore[no-untyped-call]
 
 
 def _paint(axes: Axes, shape: Shape) -> None:

@@ -27,7 +27,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import NoReturn, TypeAlias
 
 from nasbot._system import signals
@@ -35,6 +35,7 @@ from nasbot._system import signals
 Hook: TypeAlias = "Callable[[sys.UnraisableHookArgs], object]"
 
 LEAVING = signals("SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP")  # the last unless nohup ignores it
+EXIT_CODE = 128 + signal.SIGINT
 UNTAKEN = (signal.SIG_DFL, signal.default_int_handler)
 
 
@@ -44,6 +45,10 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, message: str = "", *, signal_number: int = signal.SIGINT) -> None:
         super().__init__(message or f"asked to leave by {signal.Signals(signal_number).name}")
         self.signal = signal_number
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython and notebooks show of it: what was asked for needs no traceback."""
+        return [str(self)]
 
 
 class _Leaving:
@@ -111,6 +116,8 @@ def leaving_on_signals(*, second_kills: bool = False) -> Iterator[None]:
     try:
         _current = leaving
         sys.unraisablehook = _quietly(unraisable)
+        if sys.excepthook is sys.__excepthook__:  # to stay: what ends a script is raised after this ``with``
+            sys.excepthook = _without_traceback
         for number in taken:
             signal.signal(number, leaving.handle)
         yield
@@ -150,6 +157,15 @@ def shielded() -> Iterator[None]:
         return
     with leaving.region(may_raise=False):
         yield
+
+
+def _without_traceback(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
+    """At the end of a script: Interrupted is its message and the exit code of Ctrl-C, all else as ever."""
+    if not isinstance(error, Interrupted):
+        sys.__excepthook__(kind, error, at)
+        return
+    print(error, file=sys.stderr)
+    raise SystemExit(EXIT_CODE)
 
 
 def _of_this_thread() -> _Leaving | None:

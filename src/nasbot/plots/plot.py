@@ -114,15 +114,18 @@ class AxesPlot:
         return made
 
     def write(self, snapshot: Snapshot, path: Path, options: PlotOptions) -> None:
-        """Draw to a .svg or .png file."""
+        """Draw to a .svg, .png or .pdf file."""
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.backends.backend_pdf import FigureCanvasPdf
         from matplotlib.backends.backend_svg import FigureCanvasSVG
 
         made = self.figure(snapshot, options)
-        is_svg = path.suffix.lower() == ".svg"
-        canvas = FigureCanvasSVG(made) if is_svg else FigureCanvasAgg(made)
-        metadata = {"Date": None, "Title": self.summary} if is_svg else {"Software": None}
+        canvases = {".svg": FigureCanvasSVG, ".pdf": FigureCanvasPdf, ".png": FigureCanvasAgg}
+        own = {".svg": {"Date": None, "Title": self.summary}, ".pdf": {"CreationDate": None, "Title": self.summary}}
+        ending = path.suffix.lower()
+        canvas = canvases[ending](made)
+        metadata: dict[str, str | None] = own.get(ending, {"Software": None})
         with matplotlib.rc_context(RC), np.errstate(all="ignore"):
             canvas.print_figure(str(path), dpi=DPI, metadata=metadata, bbox_inches="tight", pad_inches=0.12)
 
@@ -135,12 +138,12 @@ class ScenePlot:
     scene: Callable[[Snapshot, PlotOptions], Scene]
 
     def write(self, snapshot: Snapshot, path: Path, options: PlotOptions) -> None:
-        """Draw to a .svg or .png file."""
+        """Draw to a .svg, .png or .pdf file."""
         write_scene(self.scene(snapshot, options), path)
 
 
 def plot(source: Source, name: str, path: str | Path, *, options: PlotOptions | None = None, title: str = "") -> Path:
-    """Draw the plot of this name to a .svg or .png file; returns the path. ``title`` names the study in the picture."""
+    """Draw the plot of this name to a .svg, .png or .pdf file; returns the path. ``title`` names the study in it."""
     path = Path(path)
     if path.suffix.lower() not in ENDINGS:
         raise OptionError(f"cannot draw to {path.name!r}: the name must end in {' or '.join(ENDINGS)}")

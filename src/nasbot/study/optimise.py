@@ -22,6 +22,7 @@ from nasbot.searchers.pool import PoolSearcher
 from nasbot.storage import is_begun
 from nasbot.study.budget import Budget
 from nasbot.study.loop import OnChange
+from nasbot.study.progress import with_progress
 from nasbot.study.study import Study
 from nasbot.study.view import StudyView
 from nasbot.trial import Direction
@@ -52,6 +53,7 @@ class SearchOptions(RunOptions, total=False):
     searcher: Searcher | None  # NASBOT with its defaults
     params: Mapping[str, Param]  # searched together with the network
     pacer: Pacer | str | None  # what ends evaluations that fall behind: "median", or an object
+    progress: bool | None  # a line for each trial that ends; None: on a terminal and in a notebook
     repeats: int  # evaluations of each candidate, with other seeds, whose mean is its value; 1
 
 
@@ -69,6 +71,7 @@ def maximise(objective: Objective, space: SearchSpace | str, **options: Unpack[S
         searcher: what chooses the networks; NASBOT with its defaults if not given.
         params: searched with the network: ``{"learning_rate": Float(1e-4, 1e-1, log=True)}``.
         pacer: what ends evaluations that fall behind in what they report, "median" or an object; None: nothing does.
+        progress: a line for each trial that ends, on standard error; by default on a terminal and in a notebook.
         repeats: evaluations of each candidate, each with a seed of its own, whose mean is its value; 1 if not given.
         workers: evaluations at a time, each in a process of its own where there are several.
         executor: another place to evaluate in, with workers and limits of its own.
@@ -119,6 +122,7 @@ def _optimised(
         objective, context = Repeated(objective, repeats), {"repeats": repeats}
     pacer = options.get("pacer")
     run: RunOptions = {key: options[key] for key in RunOptions.__annotations__ if key in options}  # type: ignore[literal-required, assignment]
+    run["on_change"] = with_progress(options.get("progress"), run.get("on_change"), budget, direction)
     if name is None:
         study = Study.in_memory(searcher, seed=seed, direction=direction, context=context, pacer=pacer)
         return study.optimise(objective, budget, **run)
