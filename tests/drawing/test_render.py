@@ -90,7 +90,7 @@ def test_drawing_twice_gives_the_same_bytes(tmp_path):
     assert first == second
 
 
-@pytest.mark.parametrize("name", ["net.pdf", "net", "net.svg.gz", ".svg"])
+@pytest.mark.parametrize("name", ["net.gif", "net", "net.svg.gz", ".svg"])
 def test_other_endings_are_refused_by_name(tmp_path, name):
     with pytest.raises(OptionError, match=r"\.svg or \.png"):
         draw(network("mlp-reg", 8), tmp_path / name)

@@ -213,7 +213,7 @@ def test_names_and_messages_are_text_and_nothing_else(tmp_path):
     ("name", "file", "options", "error", "words"),
     [
         ("histoy", "a.svg", {}, OptionError, "expected one of history, timeline"),
-        ("history", "a.pdf", {}, OptionError, ".svg or .png"),
+        ("history", "a.gif", {}, OptionError, ".svg or .png or .pdf"),
         ("history", "absent/a.svg", {}, FileError, "No such file"),
         ("diff", "absent/a.svg", {}, FileError, "No such file"),
         ("history", "a.svg", {"by": "weeks"}, OptionError, "trials or seconds"),
