@@ -58,7 +58,7 @@ def test_a_study_that_has_only_begun(run, here, name):
     ("arguments", "code", "words"),
     [
         (("rand0", "histoy"), 2, "expected one of history, timeline"),
-        (("rand0", "history", "-o", "a.pdf"), 2, "must end in .svg or .png"),
+        (("rand0", "history", "-o", "a.gif"), 2, "must end in .svg or .png"),
         (("rand0", "history", "-o", "absent/a.svg"), 3, "cannot write absent/a.svg"),
         (("rand0", "history", "--by", "weeks"), 2, "trials or seconds"),
         (("rand0", "costs", "--cost", "money"), 2, "parameters, mass, seconds"),
