@@ -15,7 +15,7 @@ from nasbot.searchers import NASBOT
 from nasbot.searchers.boca import informative_share, shares_of, unfinished
 from nasbot.searchers.nasbot import _Stopwatch
 from nasbot.study.rebuilding import searcher_from_settings
-from nasbot.trial import Failed, FailureCause, History, Scored, Trial
+from nasbot.trial import Failed, FailureCause, History, Scored, Stopped, Trial
 from tests.searchers.problems import SEARCHERS, made, mlp_pool, propose, value_of
 
 BOCA = Fidelity(rule="boca")
@@ -161,6 +161,22 @@ def test_unfinished_are_known_below_full_fidelity_alone_and_neither_pending_nor_
     assert [trial.number for trial in unfinished(History([*trials, pending]))] == [1]
     failed = pending.begun(0.0).ended(Failed(FailureCause.NAN), at=1.0, rank=5)
     assert [trial.number for trial in unfinished(History([*trials, failed]))] == [1]
+    cut = Stopped(step=5, value=0.1, bar=0.5, expected=0.2, share=0.3, place=9, among=9)
+    stopped = pending.begun(0.0).ended(cut, at=1.0, rank=5)
+    assert [trial.number for trial in unfinished(History([*trials, stopped]))] == [1]
+
+
+def test_what_a_pacer_has_stopped_shifts_nobodys_place():
+    """Stopped trials are evaluated but not completed: numbers of the belief are those of the former."""
+    study = searched(12)
+    history = study.history
+    cut = Stopped(step=5, value=0.1, bar=0.5, expected=0.2, share=0.3, place=9, among=9)
+    first = Trial(number=0, candidate=history[0].candidate, fidelity=1.0).begun(0.0).ended(cut, at=1.0, rank=0)
+    changed = History((first, *list(history)[1:]))
+    assert unfinished(changed)
+    proposal = propose(study.searcher, changed, seed=2)  # with numbers of completed trials one is out of range
+    assert (proposal.candidate.fingerprint, proposal.fidelity) not in changed.seen_at
+    assert len(changed.evaluated.trials) == len(changed.completed) + 1
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,10 @@ def shares_of(fidelity: Fidelity) -> NDArray[np.float64]:
 def unfinished(history: History) -> list[Trial]:
     """Of each candidate known at lower fidelities alone, the completed trial of its highest, as they were recorded.
 
-    Not of those that are pending, or have failed at another fidelity.
+    Not of those that are pending, or have failed or were stopped at another fidelity.
     """
-    busy = {trial.candidate.fingerprint for trial in (*history.pending, *history.failed)}
+    stopped = (trial for trial in history.evaluated.trials if trial.value is None)
+    busy = {trial.candidate.fingerprint for trial in (*history.pending, *history.failed, *stopped)}
     highest: dict[str, Trial] = {}
     for trial in history.completed:
         known = highest.get(trial.candidate.fingerprint)

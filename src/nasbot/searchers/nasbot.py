@@ -348,7 +348,7 @@ class NASBOT(PoolSearcher):
             return self._promoted_by_value(history, view, found), self.first_rung
         known = unfinished(history)
         if known:
-            places = {history.completed[i].number: place for place, i in enumerate(view.numbers)}
+            places = {history.evaluated.trials[i].number: place for place, i in enumerate(view.numbers)}
             means = view.belief.denoised.mean(axis=0)
             known = [trial for trial in known if trial.number in places]
             known = sorted(known, key=lambda trial: -means[places[trial.number]])[:N_PROMOTABLE]
