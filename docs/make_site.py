@@ -35,8 +35,11 @@ API = {
     "training": ("Training", ("training",)),
     "exporting": ("Exporting and tracing", ("exporting", "tracing")),
     "following": ("Plots and callbacks", ("plots", "callbacks")),
+    "integrations": ("Other libraries", ()),
     "errors": ("Errors", ("errors",)),
 }
+
+INTEGRATIONS = ("optuna.NetworkSuggester", "optuna.to_optuna", "botorch.NetworkKernel", "botorch.network_gp")
 
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)]*)?\))")
 FENCED_PYTHON = re.compile(r"^```python\n(.*?)^```\n", flags=re.MULTILINE | re.DOTALL)
@@ -69,6 +72,7 @@ def public_names() -> dict[str, list[str]]:
     """Public names by the page of the API reference that has them."""
     pages = {module: page for page, (_, modules) in API.items() for module in modules}
     found: dict[str, list[str]] = {page: [] for page in API}
+    found["integrations"] = [f"nasbot.integrations.{name}" for name in INTEGRATIONS]
     for name in sorted(nasbot.__all__, key=lambda name: (name[0].isupper(), name)):  # functions first
         if name != "__version__":
             found[pages[getattr(nasbot, name).__module__.split(".")[1]]].append(f"nasbot.{name}")
@@ -88,7 +92,7 @@ def api_pages() -> dict[str, str]:
 
 def _entry(name: str) -> str:
     """What mkdocstrings makes the documentation of a name of; the estimators follow scikit-learn's style."""
-    documented = inspect.getdoc(getattr(nasbot, name.removeprefix("nasbot."))) or ""
+    documented = inspect.getdoc(getattr(nasbot, name.removeprefix("nasbot."), None)) or ""
     style = "numpy" if "\n-------" in documented else "google"
     return f"::: {name}\n    options:\n      docstring_style: {style}\n\n"
 

@@ -147,3 +147,8 @@ class DivergedError(NasbotError, ArithmeticError):
     """Training reached a loss that is not a finite number, or near it. The trial fails as nan."""
 
     exit_code = 13
+
+
+def missing_extra(what: str, extra: str) -> OptionError:
+    """The error where the package behind an optional part is not installed."""
+    return OptionError(f"{what} needs a package that is not installed; get it with: pip install 'nasbot[{extra}]'")

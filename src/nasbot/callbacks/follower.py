@@ -138,8 +138,3 @@ class OnBest(Follower):
         """Tell, where it is the best."""
         if end.is_record and isinstance(trial.outcome, Scored) and end.value is not None:
             self._function(trial, end.value)
-
-
-def missing_extra(what: str, extra: str) -> OptionError:
-    """The error where the package behind an optional part is not installed."""
-    return OptionError(f"{what} needs a package that is not installed; get it with: pip install 'nasbot[{extra}]'")

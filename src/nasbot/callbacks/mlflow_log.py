@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nasbot.callbacks.follower import Ended, Follower, missing_extra
+from nasbot.callbacks.follower import Ended, Follower
+from nasbot.errors import missing_extra
 from nasbot.trial import Cancelled, Direction, Failed, History, Point, Stopped, Trial
 
 PARENT = "mlflow.parentRunId"  # MLflow's own tag: shows a run inside another

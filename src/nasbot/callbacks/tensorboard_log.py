@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from nasbot.callbacks.follower import Ended, Follower, missing_extra
+from nasbot.callbacks.follower import Ended, Follower
 from nasbot.drawing.draw import draw
-from nasbot.errors import FileError
+from nasbot.errors import FileError, missing_extra
 from nasbot.plots.style import short
 from nasbot.trial import Direction, History, Point, Trial
 

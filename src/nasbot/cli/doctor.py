@@ -44,6 +44,8 @@ EXTRAS = {
     "postgres": (("psycopg",), "studies that several drivers share"),
     "tensorboard": (("tensorboard",), "logs for TensorBoard"),
     "mlflow": (("mlflow-skinny",), "logs for MLflow"),
+    "optuna": (("optuna",), "networks in Optuna trials, studies in Optuna's storage"),
+    "botorch": (("botorch", "gpytorch"), "a BoTorch model on OTMANN distances"),
 }
 SHARED = ("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "fuse.sshfs", "beegfs")
 VOLATILE_FILE_SYSTEMS = ("tmpfs", "ramfs", "overlay")
