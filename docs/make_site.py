@@ -39,10 +39,30 @@ API = {
     "errors": ("Errors", ("errors",)),
 }
 
+# Section of the site: by the folder of docs/ whose pages it has.
+SECTIONS = {
+    "tutorials": "Tutorials",
+    "how-to": "How to",
+    "explanation": "Explanation",
+    "reference": "Reference",
+    "results": "Results",
+}
+
 INTEGRATIONS = ("optuna.NetworkSuggester", "optuna.to_optuna", "botorch.NetworkKernel", "botorch.network_gp")
 
 LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)]*)?\))")
 FENCED_PYTHON = re.compile(r"^```python\n(.*?)^```\n", flags=re.MULTILINE | re.DOTALL)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Pages that mkdocs.yml does not name stand at the end of their folder's section."""
+    sections = {name: pages for entry in config.nav or [] for name, pages in entry.items()}
+    named = str(sections)
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        where = page.relative_to(ROOT / "docs")
+        if f"'{where}'" not in named:
+            sections[SECTIONS.get(where.parts[0], "Start")].append(str(where))
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
