@@ -30,7 +30,7 @@ API = {
     "networks": ("Networks", ("architecture",)),
     "distances": ("Distances", ("otmann",)),
     "studies": ("Studies and trials", ("study", "trial", "candidate", "domain")),
-    "searchers": ("Searchers and beliefs", ("searchers", "gp")),
+    "searchers": ("Searchers and beliefs", ("searchers", "gp", "pacing")),
     "execution": ("Execution", ("execution",)),
     "training": ("Training", ("training",)),
     "exporting": ("Exporting and tracing", ("exporting", "tracing")),
@@ -95,7 +95,8 @@ def public_names() -> dict[str, list[str]]:
     found["integrations"] = [f"nasbot.integrations.{name}" for name in INTEGRATIONS]
     for name in sorted(nasbot.__all__, key=lambda name: (name[0].isupper(), name)):  # functions first
         if name != "__version__":
-            found[pages[getattr(nasbot, name).__module__.split(".")[1]]].append(f"nasbot.{name}")
+            room = getattr(nasbot, name).__module__.split(".")[1]
+            found[pages.get(room, "studies")].append(f"nasbot.{name}")
     return found
 
 
