@@ -275,15 +275,26 @@ class FoundStudy(StudyView):
         return self.history.elapsed
 
     def export(
-        self, path: str | Path, *, to: str | None = None, single: bool = False, overwrite: bool = False
+        self,
+        path: str | Path,
+        *,
+        to: str | None = None,
+        single: bool = False,
+        card: bool = False,
+        overwrite: bool = False,
     ) -> tuple[Path, ...]:
         """Write the recommended model for use elsewhere: as code, ONNX or safetensors; see ``nasbot.export``.
 
-        ``single`` is the best network alone; so is JSON, which holds one layer graph.
+        ``single`` is the best network alone; so is JSON, which holds one layer graph. ``card`` writes a model card
+        beside it, NAME.md: data, metric, split, members, scores and limits, as Hugging Face's hub reads it.
         """
+        from nasbot.automl.card import Card
         from nasbot.exporting.export import export, form_of
 
-        model = self.model(single=single or form_of(path, to) == "json")
+        form = form_of(path, to)
+        if card and form == "json":
+            raise OptionError("card: a layer graph has no weights to describe; expected code, onnx or safetensors")
+        model = self.model(single=single or form == "json")
         members, n = len(model.networks), len(self.history.completed)
         which = "The best" if members == 1 else f"The weighted mean of {members}"
         trials, loss = str(model.details["trials"]).strip("[]"), model.details["loss"]
@@ -292,7 +303,9 @@ class FoundStudy(StudyView):
             f"trial{'s' * (members > 1)} {trials}, "
             f"validation {self.metric.name if self.has_metric else 'loss'} {loss:.5g}."
         )
-        return export(model, path, to=to, title=title, overwrite=overwrite)
+        described = Card.of(self, path, form=form, single=single, overwrite=overwrite) if card else None
+        files = export(model, path, to=to, title=title, overwrite=overwrite)
+        return files if described is None else (*files, described.written())
 
     def summary(self) -> str:
         """A few lines for people: the data, the trials, the best network and what was measured of it."""

@@ -24,6 +24,7 @@ def export(
         ),
     ] = None,
     single: Annotated[bool, typer.Option("--single", help="Export the best network only, not the ensemble.")] = False,
+    card: Annotated[bool, typer.Option("--card", help="Also write a model card, NAME.md.")] = False,
     metric: Annotated[
         str | None, typer.Option(metavar="M:F", help="The study's metric, if it is your own function.")
     ] = None,
@@ -37,7 +38,7 @@ def export(
     alone, of any study. All of these but json are checked: what was written must give the model's own outputs. csv and
     parquet: a row for every trial, with its value, times, size, params and numeric details.
     """
-    files = _exported(study, to, out, single=single, metric=metric, overwrite=overwrite)
+    files = _exported(study, to, out, single=single, card=card, metric=metric, overwrite=overwrite)
     if as_json:
         print_json({"form": to, "files": [str(path) for path in files]})
     else:
@@ -45,7 +46,7 @@ def export(
 
 
 def _exported(
-    study: str, to: str, out: str | None, *, single: bool, metric: str | None, overwrite: bool
+    study: str, to: str, out: str | None, *, single: bool, card: bool, metric: str | None, overwrite: bool
 ) -> tuple[Path, ...]:
     from nasbot.automl import FoundStudy
     from nasbot.automl.model import file_name
@@ -58,7 +59,7 @@ def _exported(
             place = out or f"{place_of(study).stem}-trials.{to}"
             return (write_frame(view.to_frame(), place, to=to, overwrite=overwrite),)
     path = out or file_name(place_of(study))
-    if to == "json":  # a study of any objective has networks; only one on data has weights
+    if to == "json" and not card:  # a study of any objective has networks; only one on data has weights
         from nasbot.exporting.export import export as export_model
 
         with StudyView.read(study) as view:
@@ -66,4 +67,4 @@ def _exported(
                 raise StudyError("no trial is completed yet, so there is no network to take away")
             return export_model(view.best.arch, path, to=to, overwrite=overwrite)
     with FoundStudy.open(study, metric=metric) as found:
-        return found.export(path, to=to, single=single, overwrite=overwrite)
+        return found.export(path, to=to, single=single, card=card, overwrite=overwrite)
