@@ -286,7 +286,7 @@ class FoundStudy(StudyView):
         """Write the recommended model for use elsewhere: as code, ONNX or safetensors; see ``nasbot.export``.
 
         ``single`` is the best network alone; so is JSON, which holds one layer graph. ``card`` writes a model card
-        beside it, NAME.md: data, metric, split, members, scores and limits, as Hugging Face's hub reads it.
+        beside it, as Markdown: data, metric, split, members, scores and limits, as Hugging Face's hub reads it.
         """
         from nasbot.automl.card import Card
         from nasbot.exporting.export import export, form_of

@@ -24,7 +24,7 @@ def export(
         ),
     ] = None,
     single: Annotated[bool, typer.Option("--single", help="Export the best network only, not the ensemble.")] = False,
-    card: Annotated[bool, typer.Option("--card", help="Also write a model card, NAME.md.")] = False,
+    card: Annotated[bool, typer.Option("--card", help="Also write a model card (Markdown).")] = False,
     metric: Annotated[
         str | None, typer.Option(metavar="M:F", help="The study's metric, if it is your own function.")
     ] = None,
