@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
@@ -224,6 +225,15 @@ class Fidelity:
         """Shares of a full training, ascending; the last is 1, none but ``least`` nearer to it than half a rung."""
         n = max(1, round(math.log(1 / self.least) / math.log(self.factor)))
         return (*(self.least * self.factor**i for i in range(n)), 1.0)
+
+
+def share_in_words(fidelity: float) -> str:
+    """``1/9 of a training``, ``a full training``, ``3 full trainings``."""
+    if fidelity >= 1:
+        return "a full training" if fidelity == 1 else f"{fidelity:.3g} full trainings"
+    near = Fraction(fidelity).limit_denominator(100)
+    is_plain = near.numerator == 1 and math.isclose(near, fidelity, rel_tol=1e-6)
+    return f"{near} of a training" if is_plain else f"{fidelity:.0%} of a training"
 
 
 def fidelity_of(given: Fidelity | str | None) -> Fidelity | None:

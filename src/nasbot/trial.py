@@ -248,6 +248,7 @@ class Forecast:
     sd: float | None = None  # of the value itself
     observed_sd: float | None = None  # of what an evaluation would give: with its noise
     feasible: float | None = None  # the probability that it can be evaluated at all
+    improvement: float | None = None  # expected over the best so far, in standardised units
     utility: float | None = None  # the acquisition
     n_utilities: int | None = None  # how many candidates were looked at
     utility_by_phase: Mapping[str, float] = field(default_factory=dict)  # the best after each phase of maximising

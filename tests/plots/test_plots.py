@@ -49,7 +49,7 @@ def texts(made):
     return " ".join(text.get_text() for ax in made.axes for text in ax.texts)
 
 
-@pytest.mark.parametrize("name", ON_AXES)
+@pytest.mark.parametrize("name", [name for name in ON_AXES if name != "rungs"])  # there are none: test_rungs.py
 def test_every_plot_shows_data(name, sixty):
     made = drawn(figure(sixty, name))
     panels = [ax for ax in made.axes if ax.get_label() != "<colorbar>"]

@@ -78,6 +78,7 @@ POOLS = ("default", "paper")
 CROWDING = 1.4  # how much longer a step takes while two workers train: cores share caches and more
 SAFETY = 1.1  # by which a final must be expected to end before the budget does
 COST_WEIGHT = 0.2  # of the logarithm of a network's FLOPs against log expected improvement
+FINALS_PER_WORKER = 2  # after a search that ended before its budget did
 SHORTEST = 0.1  # seconds of a training that the end of the budget cuts short
 LEAST_SHARE = 0.3  # of a time budget, for searching, however long reading and preparing the data took
 
@@ -122,6 +123,7 @@ def search(
     device: str = "auto",
     seconds_per_trial: float | None = None,
     max_failures: int | None = FAILURES_IN_A_ROW,
+    stop_when_settled: bool = False,
     max_parameters: int | None = None,
     max_layers: int | None = None,
     max_size: int | str | None = None,
@@ -177,6 +179,8 @@ def search(
         max_size: bytes of the model file, "5MB".
         max_latency: time of the recommended model for one row, here, "2ms".
         max_failures: failures in a row after which the search ends; None: never.
+        stop_when_settled: end the search, and begin the finals or refits, when the next twenty trials are expected to
+            improve the best by less than the noise.
         seed: random seed (data split, initial weights, search).
         name: of the study, its file, or its address in a database; made from the data by default, None keeps nothing.
         shared: whether other drivers that say so may work on the study at the same time.
@@ -208,6 +212,8 @@ def search(
     _check_numbers(seconds_per_trial, max_failures)
     rungs = fidelity_of(fidelity)
     paced = pacer_of(pacer)
+    if stop_when_settled and isinstance(searcher, str) and searcher in SEARCHERS[1:]:
+        raise OptionError(f"stop_when_settled: {searcher} has no beliefs from which to tell; expected searcher nasbot")
     if isinstance(executor, str):
         check_place(
             executor,
@@ -312,7 +318,9 @@ def search(
             devices=on_what,
         )
         told = with_progress(progress, on_change, total, study.direction)
-        _drive(study, plan, trained, judged_by, limits, on_what.device, files, runs_on, max_failures, told)
+        study.plan = str(plan)
+        settles = stop_when_settled
+        _drive(study, plan, trained, judged_by, limits, on_what.device, files, runs_on, max_failures, told, settles)
     except BaseException:
         storage.close()
         raise
@@ -345,6 +353,7 @@ def _drive(
     executor: Executor,
     max_failures: int | None,
     on_change: OnChange | None,
+    stop_when_settled: bool,
 ) -> None:
     """The search; then finals, or the refits of what it has found."""
     from nasbot.training.objective import TrainingObjective, keep_best
@@ -364,7 +373,7 @@ def _drive(
         fidelity_of="steps" if (rungs := study.searcher.domain.fidelity) is None else rungs.of,
     )
 
-    in_finals = False
+    in_finals = is_settled = False
     driven = study.elapsed()  # with what the study's clock forgets: trials that were cut short
 
     def tell(trial: Trial) -> None:
@@ -379,6 +388,8 @@ def _drive(
 
     def enqueue_finals(n: int) -> None:
         fidelity = final_fidelity(study.history, plan.stretch)
+        if is_settled:  # there is more time than finals are worth
+            n = min(n, FINALS_PER_WORKER * plan.workers - sum(t.origin.searcher == FINAL for t in study.history))
         study.enqueue(
             lambda history: _finals(history, plan, end, n, study.elapsed(), fidelity), searcher=FINAL, fidelity=fidelity
         )
@@ -394,11 +405,13 @@ def _drive(
             overtime=overtime,
             on_change=tell,
             proposes=proposes,
+            stop_when_settled=stop_when_settled and proposes,
         )
 
     try:
         end = plan.end
         run(plan.search, until=plan.search_end, proposes=True)
+        is_settled = study.was_settled
         if end.seconds is not None:
             end = Budget(end.trials, study.elapsed() + max(1e-3, end.seconds - driven))
         whole = end

@@ -59,6 +59,8 @@ def summary_of(study: FoundStudy) -> str:
         lines.append(
             f"trained once more, on training and validation rows: trials {which}; validation is from before that"
         )
+    if (outlook := study.outlook()) is not None:
+        lines.append(str(outlook))
     if (known := _understood(study)) is not None:
         lines += known.lines()
     return "\n".join(lines)
@@ -82,6 +84,7 @@ def record_of(study: FoundStudy) -> dict[str, Json]:
         "completed": len(history.completed),
         "failed": dict(causes),
         "stopped": len(history.stopped),
+        "outlook": None if (outlook := study.outlook()) is None else outlook.to_dict(),
         "seconds": study.driven_seconds,
     }
 

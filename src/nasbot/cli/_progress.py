@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from nasbot.cli._outcome import one_line
-from nasbot.trial import FINAL, POOL, Failed, Scored, Stopped, Trial, TrialState
+from nasbot.storage.tally import Line, Tally, spent_in_words
+from nasbot.trial import FINAL, POOL, Direction, Failed, Scored, Stopped, Trial, TrialState
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -33,13 +34,15 @@ class Progress(Protocol):
 
 
 @contextmanager
-def progress(budget: Budget, *, elapsed: float, trials: Sequence[Trial], metric: Metric) -> Iterator[Progress]:
+def progress(
+    budget: Budget, *, elapsed: float, trials: Sequence[Trial], metric: Metric, plan: str = ""
+) -> Iterator[Progress]:
     """Show what becomes of the trials that are told, for the time of this ``with``. Values are of ``metric``;
     ``trials`` are those that a resumed study has already."""
     from rich.console import Console
 
     screen = Console(stderr=True, highlight=False, markup=False, emoji=False)
-    state = _State(budget, elapsed, trials, metric, width=screen.width)
+    state = _State(budget, elapsed, trials, metric, width=screen.width, plan=plan)
     if not screen.is_terminal:
         yield _Lines(state)
         return
@@ -91,8 +94,17 @@ class _State:
     """What is known of the search at the moment; told by the driver's thread, read by the one that draws."""
 
     def __init__(
-        self, budget: Budget, elapsed: float, trials: Sequence[Trial], metric: Metric, *, width: int = 100
+        self,
+        budget: Budget,
+        elapsed: float,
+        trials: Sequence[Trial],
+        metric: Metric,
+        *,
+        width: int = 100,
+        plan: str = "",
     ) -> None:
+        self.plan = plan
+        self.finished: list[Line] = []
         self.budget, self.metric, self.width = budget, metric, width
         self.elapsed_before, self.origin = elapsed, time.monotonic()
         self.running: dict[int, Trial] = {}
@@ -122,6 +134,7 @@ class _State:
         if trial.state is TrialState.WAITING:
             return False
         self.last = [*self.last, trial][-LAST_SHOWN:]
+        self.finished.append(Line.of(trial))
         if isinstance(trial.outcome, Failed):
             self.causes[str(trial.outcome.cause)] += 1
         self.n_stopped += isinstance(trial.outcome, Stopped)
@@ -207,10 +220,13 @@ def _table(state: _State) -> RenderableType:
     )
     failures = ", ".join(f"{n} {cause}" for cause, n in state.causes.most_common()) or "none"
     stopped = f"{state.n_stopped} stopped early, " if state.n_stopped else ""
+    spent = Tally.of(state.finished, Direction.MAXIMISE).spent  # times have no direction
     lines = [
         f"best so far  {best}",
         f"trials       {state.n_completed} completed, {stopped}{len(state.running)} running; failures: {failures}",
         f"budget       {state.left()}    (Ctrl-C leaves safely; the same command goes on)",
+        *([f"plan         {state.plan}"] if state.plan else []),
+        *([f"time went to {spent_in_words(spent, duration)}"] if spent else []),
     ]
     return Group(table, Text("\n".join(lines)))
 

@@ -9,6 +9,7 @@ import typer
 from nasbot.cli._options import Json, Study
 from nasbot.cli._outcome import one_line
 from nasbot.cli._output import print_json
+from nasbot.errors import NasbotError
 
 
 def explain(
@@ -16,21 +17,31 @@ def explain(
     trial: Annotated[int, typer.Argument(metavar="TRIAL", help="The trial's number, from 0.", show_default=False)],
     as_json: Json = False,
 ) -> None:
-    """Show what was believed of a trial's network when it was chosen.
+    """Show what was believed of a trial's network when it was chosen, and why it was stopped, promoted or discarded.
 
     Predicted value and its 90 % interval, expected improvement, and the nearest networks evaluated by then.
     """
     from nasbot.study import StudyView
 
+    effect, untold = None, ""
     with StudyView.read(study) as view:
-        effect = view.explain(trial)
+        reason = view.why(trial)
+        try:
+            effect = view.explain(trial)
+        except NasbotError as error:
+            if not reason:
+                raise
+            untold = str(error)  # a searcher without beliefs can still say whom it promoted
         record = view.history[trial]
         value = record.value
     if as_json:
-        print_json({"trial": trial, "state": str(record.state), "value": value, **effect.to_dict()})
+        said = {} if effect is None else effect.to_dict()
+        print_json({"trial": trial, "state": str(record.state), "value": value, "why": reason or None, **said})
         return
     changes = [one_line(change) for change in record.origin.changes]
     parents = ", ".join(f"trial {parent}" for parent in record.origin.parents)
     print(f"trial {trial}, {record.state}{'' if value is None else f', value {value:.6g}'}")
     print(f"  made from   {parents or 'no trial'} by {'; '.join(changes) or 'no change'}")
-    print("\n".join(str(effect).splitlines()[1:]))
+    if reason:
+        print(f"  why         {one_line(reason)}")
+    print("\n".join(str(effect).splitlines()[1:]) if effect is not None else f"  {one_line(untold)}")

@@ -12,7 +12,7 @@ from nasbot.cli._outcome import one_line
 from nasbot.errors import OptionError
 
 NAMES = (
-    "history, timeline, curves, costs, compare, network, diff, match, map, lineage, modifiers, surrogate, "
+    "history, timeline, rungs, curves, costs, compare, network, diff, match, map, lineage, modifiers, surrogate, "
     "acquisition, layers, failures, time"
 )
 

@@ -154,6 +154,10 @@ def run(
     max_failures: Annotated[
         int, typer.Option(metavar="N", help="Stop after this many failures in a row; 0: never.")
     ] = 3,
+    stop_when_settled: Annotated[
+        bool,
+        typer.Option("--stop-when-settled", help="End the search when more trials promise less than the noise."),
+    ] = False,
     shared: Annotated[
         bool, typer.Option("--shared", help="Let others that say so work on the study at the same time.")
     ] = False,
@@ -210,6 +214,7 @@ def run(
         gpus_per_trial=gpus_per_trial,
         device=device,
         max_failures=max_failures or None,
+        stop_when_settled=stop_when_settled,
         fork=fork,
         shared=shared,
         fresh=fresh,
@@ -249,7 +254,8 @@ def searched(data: Dataset, *, serves: bool = False, **options: Any) -> tuple[Fo
                 stack.enter_context(_page(prepared))
             metric = prepared.metric or default_metric(data)
             history = prepared.history
-            shown = progress(prepared.plan.budget, elapsed=history.elapsed, trials=list(history), metric=metric)
+            plan = prepared.plan
+            shown = progress(plan.budget, elapsed=history.elapsed, trials=list(history), metric=metric, plan=str(plan))
             tell.append(stack.enter_context(shown))
 
         try:

@@ -38,7 +38,8 @@ def show(
     with Watched(study) as watched, naming_vocabulary(watched.storage):
         summary = watched.summary()
         if trial is not None:
-            _show_trial(summary, _one(watched, summary, trial), as_json=as_json)
+            known = _one(watched, summary, trial)
+            _show_trial(summary, known, why=_why(watched, known), as_json=as_json)
         elif as_json:
             from nasbot.page.records import trial_record
 
@@ -58,8 +59,18 @@ def _one(watched: Watched, summary: Summary, number: int) -> Trial:
     return watched.storage.some([number])[0]
 
 
+def _why(watched: Watched, trial: Trial) -> str:
+    """Why it was stopped, promoted, discarded or a final; empty for a full training that a searcher proposed."""
+    from nasbot.searchers.promotion import why
+    from nasbot.study.settings import fidelity_of_settings
+
+    settings = watched.storage.settings() or {}
+    return why(watched.storage.history(), trial, fidelity_of_settings(settings))
+
+
 def _print_trials(summary: Summary, trials: Sequence[Trial]) -> None:
     from nasbot.cli._summary import in_short
+    from nasbot.domain import share_in_words
 
     rows = []
     for trial in trials:
@@ -67,7 +78,7 @@ def _print_trials(summary: Summary, trials: Sequence[Trial]) -> None:
         rows.append(
             (
                 str(trial.number),
-                _state(trial),
+                _state(trial) + ("" if trial.fidelity >= 1 else f" ({share_in_words(trial.fidelity)})"),
                 "" if value is None else f"{value:.6g}",
                 "" if trial.seconds is None else in_short(trial.seconds),
                 str(len(trial.arch.processing_layers)),
@@ -86,10 +97,10 @@ def _state(trial: Trial) -> str:
     return f"failed ({trial.outcome.cause})" if isinstance(trial.outcome, Failed) else str(trial.state)
 
 
-def _show_trial(summary: Summary, trial: Trial, *, as_json: bool) -> None:
+def _show_trial(summary: Summary, trial: Trial, *, why: str, as_json: bool) -> None:
     from nasbot.page.records import whole_trial_record
 
-    record: dict[str, Any] = whole_trial_record(trial)
+    record: dict[str, Any] = whole_trial_record(trial, why)
     if as_json:
         print_json(record)
         return
@@ -97,7 +108,9 @@ def _show_trial(summary: Summary, trial: Trial, *, as_json: bool) -> None:
     for name, text in _trial_rows(trial, record).items():
         if text:
             print(f"  {name:<12} {one_line(text)}")
-    for line in record["message"].splitlines():
+    if why:
+        print(f"  {'why':<12} {one_line(why)}")
+    for line in [] if why else record["message"].splitlines():
         print(f"    {one_line(line)}")
     for line in _traceback(trial):
         print(f"    {one_line(line)}")

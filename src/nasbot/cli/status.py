@@ -58,12 +58,15 @@ def _show(summary: Summary, *, as_json: bool, clear: bool) -> None:
 
 def _lines(summary: Summary) -> list[str]:
     from nasbot.cli._summary import in_short
+    from nasbot.storage.tally import spent_in_words
 
     state, run = summary.status, summary.status.run
     rows = {
         "trials": str(summary.tally),
         "best": summary.best,
         "budget": str(state.budget or "") + f" ({in_short(summary.tally.seconds)} driven so far)",
+        "plan": state.plan,
+        "time": spent_in_words(summary.tally.spent, in_short),
         "driver": state.driver if state.is_driven else None,
         "workers": str(state.workers) if state.is_driven and state.workers else None,
         "seen": _seen(summary),

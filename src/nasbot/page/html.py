@@ -21,6 +21,7 @@ from nasbot.page.excerpt import Excerpt, shown
 from nasbot.page.figures import FIGURES, figure_json, near_record
 from nasbot.page.payload import NOTHING_BESIDE, SERIES, about_record, as_json, compare_record, series_json, strip_record
 from nasbot.page.records import trial_record, whole_trial_record
+from nasbot.plots.rungs import why_of
 from nasbot.plots.snapshot import Snapshot
 from nasbot.study.status import StudyStatus
 
@@ -86,7 +87,7 @@ def report_json(
     near = drawn if isinstance(history, Excerpt) else {trial.number for trial in history}
     # Most of a report is drawings, which are a quarter as long when packed; what people may want to read is not.
     packed = {
-        "whole": as_json({trial.number: whole_trial_record(trial) for trial in history}),
+        "whole": as_json({trial.number: whole_trial_record(trial, why_of(snapshot, trial)) for trial in history}),
         "drawings": as_json({trial.number: to_svg(trial.arch) for trial in history if trial.number in drawn}),
         "near": as_json(
             {trial.number: near_record(snapshot, trial.number) for trial in history if trial.number in near}

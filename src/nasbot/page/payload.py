@@ -23,9 +23,11 @@ from nasbot.page.excerpt import Excerpt, excerpt_record, tally_of
 from nasbot.page.records import thinned
 from nasbot.plots import series
 from nasbot.plots.meaning import axis_of, data_of, meaning_of
+from nasbot.plots.rungs import rungs
 from nasbot.plots.snapshot import Snapshot
 from nasbot.plots.traits import traits
 from nasbot.storage import Tally
+from nasbot.study.settled import outlook_of
 from nasbot.study.status import StudyState, StudyStatus
 from nasbot.trial import TrialState
 
@@ -80,6 +82,8 @@ def strip_record(snapshot: Snapshot, status: StudyStatus | None) -> dict[str, Js
         "budget": str(status.budget) if status is not None and status.budget is not None else None,
         "left": _left(tally, status, elapsed) if is_driven else None,
         **tally.to_dict(),
+        "plan": None if status is None else status.plan,
+        "outlook": None if (outlook := outlook_of(snapshot.history)) is None else outlook.to_dict(),
         "workers": status.workers if status is not None and is_driven else 0,
         "sign_age": status.silence if status is not None else None,
         "ending": status.run.ending if status is not None and status.run is not None else None,
@@ -224,6 +228,7 @@ def _failures(snapshot: Snapshot) -> series.Failures:
 
 SERIES: Mapping[str, Callable[[Snapshot], object]] = {
     "history": series.history,
+    "rungs": rungs,
     "timeline": _timeline,
     "costs": series.costs,
     "curves": _curves,

@@ -55,11 +55,12 @@ def trial_record(trial: Trial) -> dict[str, Json]:
     }
 
 
-def whole_trial_record(trial: Trial) -> dict[str, Json]:
-    """All there is about one trial but its drawing."""
+def whole_trial_record(trial: Trial, why: str = "") -> dict[str, Json]:
+    """All there is about one trial but its drawing; ``why`` it was stopped, promoted or discarded, in words."""
     arch = trial.arch
     return trial_record(trial) | {
         "message": _message(trial)[-MAX_MESSAGE:],
+        "why": why,
         "all_details": dict(_details(trial)),
         "notes": {**trial.origin.to_dict(), **(trial.forecast or Forecast()).to_dict(), **trial.notes},
         "changes": list[Json](change[:MAX_LINE] for change in trial.origin.changes),

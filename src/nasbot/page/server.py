@@ -44,6 +44,7 @@ from nasbot.page.tables import detail_names, trials_csv
 from nasbot.page.watching import Seen, WatchedStudy
 from nasbot.page.worker import FigureWorker
 from nasbot.plots.meaning import data_of, meaning_of
+from nasbot.plots.rungs import why_of
 from nasbot.storage.paths import SUFFIX
 from nasbot.trial import Trial
 
@@ -231,7 +232,8 @@ class LivePage:
         trial = await self._trial(request)
         if trial is None:
             return _nothing("there is no such trial")
-        return _json(await self._read(lambda: as_json(whole_trial_record(trial))))
+        snapshot = self._study(request).seen.snapshot
+        return _json(await self._read(lambda: as_json(whole_trial_record(trial, why_of(snapshot, trial)))))
 
     async def drawing(self, request: Request) -> Response:
         """A trial's network as SVG."""

@@ -37,6 +37,7 @@ from nasbot.plots.progress_plots import (
     plot_time_totals,
     plot_timeline,
 )
+from nasbot.plots.rungs import plot_rungs, rungs
 from nasbot.plots.snapshot import Snapshot, Source, parent_of
 from nasbot.plots.style import RC, SMALL_SIZE, short
 from nasbot.trial import Trial
@@ -65,6 +66,7 @@ __all__ = [
     "plot_lineage",
     "plot_log_density",
     "plot_map",
+    "plot_rungs",
     "plot_time_by_trial",
     "plot_time_totals",
     "plot_timeline",
@@ -262,6 +264,9 @@ def _on(*draws: Draw) -> Callable[[PlotOptions], tuple[Draw, ...]]:
 PLOTS: Mapping[str, AxesPlot | ScenePlot] = {
     "history": AxesPlot("every value, and the best so far", _of(series.history), _by),
     "timeline": AxesPlot("which worker did what, and when", _of(series.timeline), _on(plot_timeline), (7.2, 3.2)),
+    "rungs": AxesPlot(
+        "who was trained longer, who was discarded, and the cut", _of(rungs), _on(plot_rungs), (7.2, 4.4)
+    ),
     "curves": AxesPlot("learning curves", _of(series.curves), _on(plot_curves)),
     "costs": AxesPlot(
         "value against parameters, mass or seconds, with the Pareto front",

@@ -67,7 +67,17 @@ def plot_history(found: series.HistorySeries, ax: Axes, *, by: str = "trials") -
     beyond = low if up else high
     inside = [point for point, value in zip(known, values, strict=True) if low <= value <= high]
     outside = [point for point, value in zip(known, values, strict=True) if not low <= value <= high]
-    ax.scatter([place(p) for p in inside], [p.value or 0.0 for p in inside], s=14, color=SKY, linewidths=0, zorder=2)
+    full, short_ones = ([p for p in inside if (p.fidelity >= 1) is is_full] for is_full in (True, False))
+    ax.scatter([place(p) for p in full], [p.value or 0.0 for p in full], s=14, color=SKY, linewidths=0, zorder=2)
+    ax.scatter(
+        [place(p) for p in short_ones],
+        [p.value or 0.0 for p in short_ones],
+        s=12,
+        facecolors="white",
+        edgecolors=SKY,
+        linewidths=0.8,
+        zorder=2,
+    )
     if outside:
         marker = "v" if up else "^"
         ax.scatter([place(p) for p in outside], [beyond] * len(outside), s=16, color=SKY, marker=marker, clip_on=False)
@@ -94,6 +104,7 @@ def plot_history(found: series.HistorySeries, ax: Axes, *, by: str = "trials") -
     label_ends(ax, last, [best.value or 0.0], [f"{short(best.value or 0.0)}\ntrial {best.trial}"], [BEST])
     notes = [f"{len(failures)} failed (ticks)"] if failures else []
     notes += [f"{n_beyond} beyond the axis (triangles)"] if n_beyond else []
+    notes += [f"{len(short_ones)} shorter trainings (hollow)"] if short_ones else []
     remark(ax, *notes)
     if by != "seconds":
         whole_numbers(ax)

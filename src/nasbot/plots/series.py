@@ -93,8 +93,10 @@ NO_VALUES = "no trial has a value yet"
 
 def _without_values(snapshot: Snapshot) -> str:
     """Why there are no values to show; empty where there are some."""
-    if snapshot.history.completed:
+    if snapshot.history.best is not None:
         return ""
+    if snapshot.history.completed:
+        return "no full training has ended yet"
     if not snapshot.history:
         return NO_TRIALS
     n_failed = len(snapshot.history.failed)
@@ -114,6 +116,7 @@ class HistoryPoint(NamedTuple):
     best: float | None  # None while nothing has a value
     is_record: bool  # better than everything before it
     cause: str  # of a failure; empty otherwise
+    fidelity: float = 1.0  # the share of a full training
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,8 @@ def history(source: Source) -> HistorySeries:
         value, place = trial.value, (trial.rank or 0) + 1
         is_record = value is not None and trial.fidelity >= 1 and (best is None or snapshot.is_better(value, best))
         best = value if is_record else best
-        points.append(HistoryPoint(trial.number, place, trial.finished or 0.0, value, best, is_record, cause_of(trial)))
+        at, cause = trial.finished or 0.0, cause_of(trial)
+        points.append(HistoryPoint(trial.number, place, at, value, best, is_record, cause, trial.fidelity))
     n_pool = sum(trial.origin.searcher == POOL for trial in snapshot.history)
     return HistorySeries(snapshot.name, str(snapshot.direction), tuple(points), n_pool, _without_values(snapshot))
 

@@ -710,7 +710,8 @@ class NASBOT(PoolSearcher):
             return {}
         effect = next(self._effects(view, history, [(candidate, "")]))
         said = ("median", "lower", "upper", "mean", "sd", "observed_sd", "feasible")
-        return {**{name: getattr(effect, name) for name in said}, "repairs": str(view.belief.repairs)}
+        known = {name: getattr(effect, name) for name in said}
+        return {**known, "improvement": math.exp(effect.log_ei), "repairs": str(view.belief.repairs)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -38,6 +39,7 @@ OLD_COLUMNS = f"{SHARED_COLUMNS}, crc"  # of versions 1 and 2, in which all valu
 COLUMNS = f"{SHARED_COLUMNS}, params, fidelity, promoted_from, origin, forecast, crc"
 _NAMES = COLUMNS.split(", ")
 STOPPED = "stopped"  # the cause of a trial that a pacer ended
+SEARCHER = re.compile(r'"searcher":"([^"\\]*)"')  # in an origin, as ``encoded`` writes it
 Row = tuple[Any, ...]
 
 
@@ -130,6 +132,8 @@ def line_of(number: int, row: Row) -> Line:
     cells = dict(zip(_NAMES, row, strict=True))
     if cells["cause"] == STOPPED:
         cells |= {"state": str(TrialState.STOPPED), "cause": None}
+    chosen_by = SEARCHER.search(cells["origin"])
+    cells["searcher"] = "" if chosen_by is None else chosen_by[1]
     return Line(*(cells[name] for name in Line._fields))
 
 

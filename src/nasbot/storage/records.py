@@ -79,6 +79,11 @@ class Run:
         return self._text("command")
 
     @property
+    def plan(self) -> str | None:
+        """How its budget was to be spent, in words."""
+        return self._text("plan")
+
+    @property
     def ending(self) -> str | None:
         """How it ended."""
         return self._text("ending")

@@ -7,7 +7,7 @@ so a study of 20,000 trials is counted in half a second. Checksums are held agai
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbot._typing import Json
-from nasbot.trial import Direction, Failed, FailureCause, History, Trial, TrialState
+from nasbot.domain import share_in_words
+from nasbot.trial import FINAL, POOL, Direction, Failed, FailureCause, History, Trial, TrialState
 
 
 class Line(NamedTuple):
@@ -26,6 +27,7 @@ class Line(NamedTuple):
     value: float | None
     cause: str | None
     fidelity: float
+    searcher: str  # that chose it
     rank: int | None
     started: float | None
     finished: float | None
@@ -34,8 +36,16 @@ class Line(NamedTuple):
     def of(cls, trial: Trial) -> Line:
         """Of a trial that is at hand."""
         cause = str(trial.outcome.cause) if isinstance(trial.outcome, Failed) else None
-        rest = (trial.fidelity, trial.rank, trial.started, trial.finished)
+        rest = (trial.fidelity, trial.origin.searcher, trial.rank, trial.started, trial.finished)
         return cls(trial.number, str(trial.state), trial.value, cause, *rest)
+
+
+class Spent(NamedTuple):
+    """What trials of one kind took of the workers' time, their last attempts."""
+
+    what: str
+    trials: int
+    seconds: float
 
 
 class Best(NamedTuple):
@@ -57,11 +67,13 @@ class Tally:
     running: Sequence[int]
     ranked: NDArray[np.int64]  # trials with a value at full fidelity, the best first; of equals the one recorded first
     best: Best | None
+    spent: Sequence[Spent] = ()  # by kind, in the order of KINDS, rungs from the lowest
 
     @classmethod
     def of(cls, lines: Iterable[Line], direction: Direction) -> Tally:
         """Of the lines of all trials."""
         states: Counter[str] = Counter()
+        times: dict[tuple[int, float], list[float]] = {}
         causes: Counter[str] = Counter()
         pending, running, valued = [], [], []
         seconds = 0.0
@@ -69,6 +81,8 @@ class Tally:
             states[line.state] += 1
             if line.cause is not None:
                 causes[line.cause] += 1
+            if line.started is not None and line.finished is not None:
+                times.setdefault(kind_of(line), []).append(line.finished - line.started)
             for at in (line.started, line.finished):
                 seconds = seconds if at is None else max(seconds, at)
             if line.rank is None:
@@ -90,6 +104,7 @@ class Tally:
             running,
             numbers[order],
             None if first is None else Best(first.number, first.value or 0.0, first.finished),
+            [Spent(_kind_in_words(kind), len(each), sum(each)) for kind, each in sorted(times.items())],
         )
 
     @classmethod
@@ -109,8 +124,33 @@ class Tally:
             "states": {str(state): n for state, n in self.states.items()},
             "causes": {str(cause): n for cause, n in self.causes.items()},
             "best": None if self.best is None else self.best._asdict(),
+            "spent": [entry._asdict() for entry in self.spent],
         }
 
     def __str__(self) -> str:
         """``12 completed, 1 failed``."""
         return ", ".join(f"{n} {state}" for state, n in self.states.items()) or "no trials"
+
+
+# -- where the time went -----------------------------------------------------------------------------------------------
+
+KINDS = ("initial pool", "", "stopped early", "finals", "failed or cancelled")  # "": by the length of trainings
+
+
+def kind_of(line: Line) -> tuple[int, float]:
+    """What a finished trial was for: its place in KINDS, and of trainings that were searched with their length."""
+    if line.state == TrialState.STOPPED:
+        return 2, 0.0
+    if line.state != TrialState.COMPLETED:
+        return 4, 0.0
+    return (0, 0.0) if line.searcher == POOL else (3, 0.0) if line.searcher == FINAL else (1, line.fidelity)
+
+
+def _kind_in_words(kind: tuple[int, float]) -> str:
+    return KINDS[kind[0]] or share_in_words(kind[1])
+
+
+def spent_in_words(spent: Sequence[Spent], in_words: Callable[[float], str]) -> str:
+    """``initial pool 12 s (9 trials), a full training 1 min (20)``, the times as ``in_words`` says them."""
+    parts = [f"{entry.what} {in_words(entry.seconds)} ({entry.trials})" for entry in spent]
+    return ", ".join(parts)

@@ -14,6 +14,7 @@ from nasbot.execution import Event, Executor, Finished, Reported
 from nasbot.execution.interruption import allowed
 from nasbot.storage import Request, RequestKind, RunState
 from nasbot.study.budget import Budget
+from nasbot.study.settled import outlook_of
 from nasbot.trial import Cancelled, Failed, FailureCause, History, Point, Scored, Stopped, Trial, TrialState
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Loop:
         self._max_failures = max_consecutive_failures
         self._overtime = overtime
         self._proposes = proposes  # whether new trials are begun beside those that wait
+        self.stops_when_settled = self.is_settled = False  # whether to, and whether it has
         self._tell = on_change or (lambda trial: None)
         self._running: set[int] = set()
         self._elsewhere = {t.number for t in study.history.pending if t.state is TrialState.RUNNING}  # asked by hand
@@ -93,7 +95,7 @@ class Loop:
         self._propose_ahead()
         while len(self._running) < self._executor.slots and self._may_begin():
             try:
-                trial = self._study.begin(self._has_budget, proposes=self._proposes)
+                trial = self._study.begin(self._has_budget, proposes=self._may_propose())
             except ExhaustedError:
                 if not self._running and not self._study.waits_for_others():
                     raise
@@ -107,12 +109,18 @@ class Loop:
     def _propose_ahead(self) -> None:
         """Where many workers are free, let the searcher choose for all of them at once."""
         free = self._executor.slots - len(self._running)
-        if free < FREE_FOR_BATCH or not self._proposes or not self._may_begin():
+        if free < FREE_FOR_BATCH or not self._may_propose() or not self._may_begin():
             return
         history = self._study.history
         if self._has_budget(history):
             left = free if self._budget.trials is None else self._budget.trials - history.n_begun
             self._study.propose_ahead(min(free, left))
+
+    def _may_propose(self) -> bool:
+        if self.stops_when_settled and not self.is_settled:
+            outlook = outlook_of(self._study.history)
+            self.is_settled = outlook is not None and outlook.is_settled
+        return self._proposes and not self.is_settled
 
     def _may_begin(self) -> bool:
         return not (self._is_paused or self.is_stopping or self._is_failing())
@@ -124,7 +132,7 @@ class Loop:
         """Wait a moment where other drivers keep this one here: one proposes, or runs what may come back to wait."""
         if not self._may_begin():
             return False
-        if self._study.waits_for_its_turn(self._has_budget, proposes=self._proposes):
+        if self._study.waits_for_its_turn(self._has_budget, proposes=self._may_propose()):
             seconds = TURN_SECONDS
         elif self._study.waits_for_others():
             seconds = REQUEST_SECONDS

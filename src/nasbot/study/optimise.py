@@ -40,6 +40,7 @@ class RunOptions(TypedDict, total=False):
     max_consecutive_failures: int | None
     overtime: float | None
     on_change: OnChange | None
+    stop_when_settled: bool
 
 
 class SearchOptions(RunOptions, total=False):
@@ -80,6 +81,7 @@ def maximise(objective: Objective, space: SearchSpace | str, **options: Unpack[S
         max_consecutive_failures: failures in a row after which the search ends; None: never.
         overtime: seconds that running evaluations may take when the time is up; None: as long as they need.
         on_change: called with every new state of a trial.
+        stop_when_settled: end when the next twenty trials are expected to improve the best by less than the noise.
 
     Returns:
         The study, open for reading, not for driving, so that the call can be repeated.

@@ -21,7 +21,7 @@ from nasbot.study.budget import Budget
 PLAIN_OPTION = re.compile("-[BEIOPbdisuvx]+")  # of Python itself, none of which names code
 
 
-def new_run(number: int, *, executor: str, workers: int | None, budget: Budget | None) -> Run:
+def new_run(number: int, *, executor: str, workers: int | None, budget: Budget | None, plan: str = "") -> Run:
     """The run that begins now, in this process."""
     record: dict[str, Json] = {
         "pid": os.getpid(),
@@ -31,6 +31,7 @@ def new_run(number: int, *, executor: str, workers: int | None, budget: Budget |
         "executor": executor,
         "workers": workers,
         "budget": None if budget is None else {"trials": budget.trials, "seconds": budget.seconds},
+        "plan": plan or None,
         "command": command_line(),
         "folder": str(Path.cwd()),
     }

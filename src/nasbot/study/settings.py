@@ -14,8 +14,8 @@ from nasbot.architecture import Vocabulary
 from nasbot.architecture.own_vocabulary import import_path_of
 from nasbot.architecture.space import SearchSpace
 from nasbot.candidate import Candidate
-from nasbot.domain import PROMOTION, Domain, params_to_dict
-from nasbot.errors import StudyError, VocabularyError
+from nasbot.domain import PROMOTION, Domain, Fidelity, params_to_dict
+from nasbot.errors import OptionError, StudyError, VocabularyError
 from nasbot.pacing import NoPacer, Pacer
 from nasbot.storage import Storage
 from nasbot.trial import Direction
@@ -69,6 +69,17 @@ def domain_settings(domain: Domain) -> dict[str, Json]:
             del described["rule"]
         settings["fidelity"] = described
     return settings
+
+
+def fidelity_of_settings(settings: Mapping[str, Json]) -> Fidelity | None:
+    """The fidelity of a study with these settings; StudyError where it is not as nasbot writes it."""
+    given = settings.get("fidelity")
+    if given is None:
+        return None
+    try:
+        return Fidelity(**given)  # type: ignore[arg-type]  # whatever it is, it is told
+    except (TypeError, OptionError) as error:
+        raise StudyError(f"fidelity of the stored settings: {str(error)[:200]}") from None
 
 
 def space_settings(space: SearchSpace) -> dict[str, Json]:

@@ -62,6 +62,11 @@ class StudyStatus:
         return None if self.run is None else self.run.workers
 
     @property
+    def plan(self) -> str | None:
+        """How its last driver meant to spend the budget, in words; None where it had no plan."""
+        return None if self.run is None or self.run.plan is None else self.run.plan[:500]
+
+    @property
     def command(self) -> str | None:
         """The command line that goes on with the study; None where its last driver was no command.
 
@@ -92,6 +97,7 @@ class StudyStatus:
             "host": run.host if run else None,
             "workers": self.workers,
             "budget": None if budget is None else {"trials": budget.trials, "seconds": budget.seconds},
+            "plan": self.plan,
             "command": self.command,
             "n_runs": self.n_runs,
             "n_drivers": self.n_drivers,

@@ -39,9 +39,11 @@ from nasbot.study.loop import LOG, TURN_SECONDS, Loop, OnChange
 from nasbot.study.requests import changed_trial
 from nasbot.study.runs import command_line, new_run
 from nasbot.study.settings import check_same, study_settings
+from nasbot.study.settled import check_can_settle
 from nasbot.study.view import StudyView, known_trial
 from nasbot.trial import ADDED, POOL, Cancelled, Direction, History, Outcome, Point, Provenance, Trial, TrialState
 
+SETTLED = "settled"  # how a run ended
 VOID = "void: the run it was meant for had ended"
 
 
@@ -102,6 +104,7 @@ class Study(StudyView):
         self._run: Run | None = None  # the one that is open
         self._last_run: Run | None = None  # of this driver
         self._is_by_hand = False
+        self.plan = ""  # how the budget is spent, in words, for whoever looks
         self._shared = shared_storage(storage)
         if self._shared is None:
             self._requeue_all(interrupted=True)
@@ -236,6 +239,7 @@ class Study(StudyView):
         overtime: float | None = None,
         on_change: OnChange | None = None,
         proposes: bool = True,
+        stop_when_settled: bool = False,
     ) -> Study:
         """Evaluate until the budget, a total over all runs of the study, is spent.
 
@@ -255,6 +259,7 @@ class Study(StudyView):
                 None: as long as they need.
             on_change: called with every new state of a trial.
             proposes: whether new trials are proposed; otherwise only those that wait are evaluated.
+            stop_when_settled: end when the next twenty trials are expected to improve the best by less than the noise.
 
         Returns:
             The study itself.
@@ -269,6 +274,8 @@ class Study(StudyView):
         limits = Limits(timeout_per_trial, memory_per_trial)
         if self.searcher.domain.fidelity is not None and not sees_fidelity(objective):
             LOG.warning("%s; every rung of it is a full evaluation", CANNOT_SEE)
+        if stop_when_settled:
+            check_can_settle(self.searcher)
         if executor is not None and (workers != 1 or limits != Limits()):
             raise OptionError("workers and limits: an executor that is given has its own; expected one or the other")
         with leaving_on_signals(), shielded():
@@ -277,6 +284,7 @@ class Study(StudyView):
                 chosen.start(objective)
                 self._start_clock(chosen.now)
                 loop = Loop(self, chosen, total, max_consecutive_failures, overtime, on_change, proposes)
+                loop.stops_when_settled = stop_when_settled
                 self.begin_run(type(chosen).__name__, workers=chosen.slots, budget=total)
                 self._drive(loop)
             except Interrupted as stop:
@@ -293,6 +301,12 @@ class Study(StudyView):
         """Whether somebody asked the last run to stop."""
         last = self._last_run or (self.runs[-1] if self.runs else None)
         return last is not None and last.ending == "stopped"
+
+    @property
+    def was_settled(self) -> bool:
+        """Whether the last run ended because little was to be expected of more trials."""
+        last = self._last_run or (self.runs[-1] if self.runs else None)
+        return last is not None and last.ending == SETTLED
 
     def enqueue(
         self,
@@ -346,7 +360,7 @@ class Study(StudyView):
         """Record that driving begins, for whoever looks from outside; what was asked of earlier runs is void."""
         self.end_run("closed")
         self._is_by_hand = False
-        run = new_run(len(self._storage.runs()), executor=executor, workers=workers, budget=budget)
+        run = new_run(len(self._storage.runs()), executor=executor, workers=workers, budget=budget, plan=self.plan)
         if self._shared is None:
             self._storage.save_run(run)
         else:
@@ -364,7 +378,7 @@ class Study(StudyView):
             with suppress(NasbotError):  # the error to be told is the first one
                 self.end_run(_ending(error))
             raise
-        self.end_run("stopped" if loop.is_stopping else "finished")
+        self.end_run("stopped" if loop.is_stopping else SETTLED if loop.is_settled else "finished")
 
     def note_run(self, state: RunState) -> None:
         """Record that the open run is now paused, stopping or running."""

@@ -19,10 +19,12 @@ from nasbot.architecture import Vocabulary
 from nasbot.errors import StudyError
 from nasbot.searchers.base import Explains, Proposal, ProposesMany, Recommends, Searcher
 from nasbot.searchers.effect import Effect, Effects
+from nasbot.searchers.promotion import why
 from nasbot.storage import Address, Run, SqliteStorage, Storage, open_storage
 from nasbot.study.deciding import DecidingTime
 from nasbot.study.runs import numeric_differences
-from nasbot.study.settings import naming_vocabulary
+from nasbot.study.settings import fidelity_of_settings, naming_vocabulary
+from nasbot.study.settled import Outlook, outlook_of
 from nasbot.study.status import StudyStatus, status_of
 from nasbot.trial import NOT_PROPOSED, Direction, Failed, History, Scored, Trial
 
@@ -148,6 +150,18 @@ class StudyView:
         known, searcher = self._known_trial(trial), self._explaining()
         before = self.history.at_proposal(known.number)
         return searcher.explain(before, known, rng=self._stream(before))
+
+    def why(self, trial: Trial | int) -> str:
+        """Why this training was stopped, promoted, discarded or a final, in words; empty where nothing is to be said.
+
+        A training below the full length is "promoted" once its candidate is trained longer, "promotable" while it is
+        among the best of its rung, and "discarded" below them.
+        """
+        return why(self.history, self._known_trial(trial), fidelity_of_settings(self.settings))
+
+    def outlook(self) -> Outlook | None:
+        """What the next trials promise against the noise, and whether that settles it; None where nobody can say."""
+        return outlook_of(self.history)
 
     def what_if(self) -> Effects:
         """What the searcher expects of every one-step edit of the best network so far, the most promising first."""

@@ -63,8 +63,8 @@ function legend(rows) {
 // -- overview --------------------------------------------------------------------------------------------------------
 
 async function overviewPage(source, args) {
-  const names = ["history", "timeline", "costs", "curves", "failures", "layer_use", "time_sums", "traits"];
-  const [history, timeline, costs, curves, failures, layerUse, timeSums, traits] = await Promise.all(names.map((name) => source.series(name)));
+  const names = ["history", "timeline", "costs", "curves", "failures", "layer_use", "time_sums", "traits", "rungs"];
+  const [history, timeline, costs, curves, failures, layerUse, timeSums, traits, rungs] = await Promise.all(names.map((name) => source.series(name)));
   const best = source.strip.best;
   return [
     excerptNote(source),
@@ -80,7 +80,8 @@ async function overviewPage(source, args) {
     el("div", { class: "columns" },
       section("Failures", failures.rows.length ? failuresTable(failures) : quiet(failures.message)),
       section("Layers of the best", layerUse.rows.length ? layerUseTable(layerUse) : quiet(layerUse.message)),
-      section("Where the time went", timeSumsPart(timeSums))),
+      section("Where the time went", spentPart(source), timeSumsPart(timeSums))),
+    rungs.points.length ? section("Who was trained longer", rungsChart(source, rungs)) : null,
     traitsPart(source, traits),
   ];
 }
@@ -98,10 +99,10 @@ function historyChart(source, history, args) {
       x: { label: byTime ? "time" : "finished trials", format: byTime ? duration : undefined, whole: !byTime },
       y: { label: valueName(source), log: "auto" },
       marks: [{ kind: "step", data: bestLine, class: "lit" }],
-      points: good.map((p) => ({ x: at(p), y: p.value, trial: p.trial, class: p.is_record ? "lit" : "c0", r: p.is_record ? 4 : 3, tip: () => trialTip(source, p.trial) })),
+      points: good.map((p) => ({ x: at(p), y: p.value, trial: p.trial, class: p.is_record ? "lit" : p.fidelity < 1 ? "c0 hollow" : "c0", r: p.is_record ? 4 : 3, tip: () => trialTip(source, p.trial) })),
       empty: history.message,
     }),
-    legend([["c0", "a trial's value"], ["lit", "best so far"]]));
+    legend([["c0", good.some((p) => p.fidelity < 1) ? "a trial's value (hollow: a shorter training)" : "a trial's value"], ["lit", "best so far"]]));
 }
 
 function timelineChart(source, timeline) {
@@ -118,7 +119,7 @@ function timelineChart(source, timeline) {
       points: timeline.spans.map((s) => ({ x: (s.start + s.end) / 2, y: s.worker, r: 0, trial: s.trial, tip: () => [...trialTip(source, s.trial), duration(s.end - s.start)] })),
       empty: timeline.message,
     }),
-    legend([["c0", "completed"], ["bad", "failed"], ["c4", "running"], ["faint", "cancelled"]]));
+    legend([["c0", "completed"], ["bad", "failed"], ["c4", "running"], ["faint", "stopped early or cancelled"]]));
 }
 
 function bestPart(source, best) {
@@ -168,6 +169,41 @@ function failuresTable(failures) {
 function layerUseTable(use) {
   return table(`share of processing layers among the ${use.n_best} best and all ${use.n_all} networks`, ["layer", "best", "all", "networks of the best"],
     use.rows.map((row) => [row.label, `${Math.round(100 * row.share_best)} %`, `${Math.round(100 * row.share_all)} %`, row.networks_best]));
+}
+
+const STANDINGS = { promoted: "good", promotable: "c0", discarded: "faint", stopped: "bad", full: "c0", final: "lit" };
+
+// One column for each length of training; the dashed line is the cut above which successive halving promotes.
+function rungsChart(source, rungs) {
+  const counts = rungs.rungs.map((_, i) => rungs.points.filter((p) => p.rung === i).length);
+  const met = rungs.rungs.map(() => 0);
+  const points = rungs.points.map((p) => ({ ...p, x: p.rung + 0.76 * ((met[p.rung]++ + 0.5) / counts[p.rung] - 0.5) }));
+  const byTrial = new Map(points.map((p) => [p.trial, p]));
+  const ways = points.filter((p) => byTrial.has(p.promoted_from)).map((p) => ({ x: byTrial.get(p.promoted_from).x, y: byTrial.get(p.promoted_from).value, x2: p.x, y2: p.value }));
+  const cuts = rungs.rungs.map((rung, i) => ({ x: i - 0.42, x2: i + 0.42, y: rung.cut, y2: rung.cut, class: "lit" })).filter((d) => isNumber(d.y));
+  return [
+    chart({
+      title: "Rungs",
+      describe: "a line joins the trainings of one network; a thick one is the cut of its rung",
+      x: { label: "length of a training", format: (v) => (rungs.rungs[v] ? rungs.rungs[v].name : ""), whole: true },
+      y: { label: valueName(source), log: "auto" },
+      marks: [{ kind: "segment", data: ways, class: "good" }, { kind: "segment", data: cuts, class: "lit" }],
+      points: points.map((p) => ({ x: p.x, y: p.value, trial: p.trial, class: `${STANDINGS[p.standing] || "c0"}${rungs.rungs[p.rung].fidelity < 1 ? " hollow" : ""}`, tip: () => [...trialTip(source, p.trial), p.standing] })),
+    }),
+    legend([["good", "promoted"], ["c0", "promotable, or a full training"], ["faint", "discarded"], ["bad", "stopped early"], ["lit", "final"]]),
+    table("lengths of training", ["length", "trained", "promoted", "discarded", "cut"],
+      rungs.rungs.map((rung) => [rung.name, String(rung.n_trials), String(rung.n_promoted), String(rung.n_discarded), number(rung.cut, 5)])),
+  ];
+}
+
+// The plan of the budget, what trials took of the workers' time, and whether more of them promise anything.
+function spentPart(source) {
+  const { plan, spent, outlook } = source.strip;
+  return [
+    plan ? el("p", {}, `Plan: ${plan}.`) : null,
+    spent && spent.length ? facts(spent.map((entry) => [`${entry.what} (${plural(entry.trials, "trial")})`, duration(entry.seconds)])) : null,
+    outlook ? el("p", {}, `${outlook.text}.`) : null,
+  ];
 }
 
 function timeSumsPart(sums) {
@@ -324,7 +360,7 @@ function layerList(trial) {
 }
 
 function whyPart(source, trial) {
-  const parts = [];
+  const parts = trial.why ? [el("p", {}, `${trial.why}.`)] : [];
   if (trial.searcher === "pool") parts.push(quiet("It is one of the networks that the study began with; nothing was believed of it yet."));
   else {
     const made = trial.parents.length
