@@ -1,8 +1,11 @@
 import numpy as np
 
-from benchmarks.many import searched
+from benchmarks.many import _asked, searched
 from benchmarks.scale import fill, indexed, measured, predicted
-from nasbot.study import StudyView
+from nasbot.architecture import Layer, SearchSpace
+from nasbot.architecture.blocks import chain
+from nasbot.searchers import RandomSearch
+from nasbot.study import Study, StudyView
 
 
 def test_a_study_is_filled_with_as_many_different_networks(tmp_path):
@@ -37,3 +40,26 @@ def test_a_search_of_many_goes_on_where_it_was_left(tmp_path):
     assert resumed["best"] == whole["best"]
     assert [n for n, _ in whole["curve"]] == [8, 16, 24, 32]
     assert np.all(np.diff([best for _, best in whole["curve"]]) >= 0)
+
+
+def test_a_small_space_is_searched_to_its_last_network_and_none_twice():
+    searcher = RandomSearch(
+        space=SearchSpace("mlp-reg"), pool=[chain("mlp-reg", [Layer("relu", 16)])], modifiers=("swap_label",)
+    )
+    study, exhausted = Study.in_memory(searcher, seed=0), None
+    while exhausted is None:
+        asked, exhausted = _asked(study, 3)
+        for trial in asked:
+            study.tell(trial, 1.0)
+    assert sorted(trial.arch.layers[1].label for trial in study.history) == sorted(
+        ["crelu", "elu", "leaky-relu", "logistic", "relu", "softplus", "tanh"]
+    )
+    assert not study.history.pending
+    assert "evaluated, pending or failed" in exhausted
+
+
+def test_real_networks_are_searched_by_a_proxy_and_the_best_trained():
+    found = searched("proxy", "random", 8, 4, 0, retrain=1)
+    assert (found["evaluations"], found["different"], found["exhausted"]) == (8, 8, None)
+    assert np.isfinite(found["best"])
+    assert found["accuracy"]["best"][0] > 0.5
