@@ -2,10 +2,10 @@
 
     python -m experiments.serving
 
-Ten searches of a few trials, each with a limit on latency of 1.5 to 8 times what the smallest network takes here; the
-exported model is read back and measured. Then a model of a sample of Protein predicts 1,000,000 rows of its shape by
-``nasbot predict``: CPU seconds and memory, and the largest difference between that, the study's own model, the exported
-code and ONNX. Records go to docs/results/records/serving.jsonl.
+Fifteen searches of four trials, each with a limit on latency of 1.5 to 8 times what the smallest network takes here;
+the exported model is read back and measured. Then a model of a sample of Protein predicts 1,000,000 rows of its shape
+by ``nasbot predict``: CPU seconds and memory, and the largest difference between that, the study's own model, the
+exported code and ONNX. Records go to docs/results/records/serving.jsonl.
 """
 
 from __future__ import annotations
