@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from keyword import iskeyword
 from typing import TypeAlias
 
 import numpy as np
@@ -154,11 +155,11 @@ class Choice:
         default: float | int | str | None = None,
         when: When | None = None,
     ) -> None:
-        if len(values) < 2 or len(set(values)) != len(values):
-            raise OptionError(f"choice: expected at least two different values, got {str(values)[:60]}")
         for value in values:
             if isinstance(value, bool) or not isinstance(value, int | float | str):
                 raise OptionError(f"choice: expected numbers or texts, got {type(value).__name__}")
+        if len(values) < 2 or len(set(values)) != len(values):
+            raise OptionError(f"choice: expected at least two different values, got {str(values)[:60]}")
         for name, given in (("values", values), ("ordered", ordered), ("when", when)):
             object.__setattr__(self, name, given)
         object.__setattr__(self, "default", values[0] if default is None else default)
@@ -258,9 +259,14 @@ class Domain:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "params", dict(self.params))
+        given: Mapping[object, object] = self.params  # type: ignore[assignment]
+        for name, param in given.items():
+            if not isinstance(name, str) or not name.isidentifier() or iskeyword(name) or name in RESERVED:
+                shown = repr(name[:40] if isinstance(name, str) else name)
+                raise OptionError(f"param {shown}: expected a name that Python could have, not a reserved word")
+            if not isinstance(param, Float | Integer | Choice):
+                raise OptionError(f"param {name}: expected Float, Integer or Choice, got {type(param).__name__}")
         for name, param in self.params.items():
-            if not name.isidentifier() or name in RESERVED:
-                raise OptionError(f"param {name[:40]!r}: expected a name that Python could have, not a reserved word")
             if param.when is not None:
                 self._check_condition(name, param.when)
 
@@ -269,6 +275,10 @@ class Domain:
         at, seen = name, {name}
         condition: When | None = when
         while condition is not None:
+            pair: object = condition
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                expected = "expected a name and a value, ('optimiser', 'sgd')"
+                raise OptionError(f"param {at}: when: {expected}; got {str(condition)[:40]!r}")
             other, value = condition
             if other not in self.params:
                 raise OptionError(f"param {at}: active when {other} = {value}, but there is no param {other}")

@@ -48,7 +48,7 @@ from nasbot.automl.plan import (
 )
 from nasbot.automl.refits import expected_seconds, refit_model
 from nasbot.automl.removing import remove_study
-from nasbot.automl.tuning import params_of
+from nasbot.automl.tuning import ATTRIBUTES, attributes_of, params_of, searched_attributes
 from nasbot.automl.yardstick import measured as measured_trees
 from nasbot.automl.yardstick import seconds_for as trees_seconds
 from nasbot.candidate import Candidate
@@ -106,6 +106,7 @@ def search(
     space: SearchSpace | Vocabulary | None = None,
     searcher: Searcher | str = "nasbot",
     tune: str | Sequence[str] | Mapping[str, Param] | None = "auto",
+    attributes: str | Sequence[str] | None = None,
     fidelity: Fidelity | str | None = None,
     pacer: Pacer | str | None = None,
     recipe: Recipe | str = "fast",
@@ -155,6 +156,7 @@ def search(
             of your own stands for networks of it within those limits; it needs a ``pool``.
         searcher: what chooses the candidates; an object, or nasbot, random, evolution, treebo.
         tune: params searched with the networks: "auto", names, ``{"learning_rate": Float(...)}``, or None.
+        attributes: options of single layers that the search changes: some of dropout, norm, weight_decay, or "all".
         fidelity: shorter trainings that decide who gets a full one: "steps", "rows" (fewer of them to learn from),
             "boca", or ``Fidelity(least=1/9, factor=3)``; None: full ones only.
         pacer: what ends trainings that fall behind others at the same step, "median" or an object; None: nothing does.
@@ -259,8 +261,9 @@ def search(
         where = limits.space(where, file_overhead(data))
         check_reachable(limits, where, data, file_overhead(data))
     domain = Domain(where, params_of(tune, data, chosen), rungs)
-    finder = _searcher(searcher, domain, pool, start_from, len(data.train), stored)
-    _check_same_searcher(path, stored, finder)
+    of_layers = attributes_of(attributes)
+    finder = _searcher(searcher, domain, pool, start_from, len(data.train), stored, of_layers)
+    _check_same_searcher(path, stored, finder, of_layers if isinstance(searcher, str) else None)
     begun += _waited_for(compiling)
     trees = None
     if yardstick and stored is None and (allowed := trees_seconds(total.seconds)) is not None:
@@ -542,18 +545,25 @@ def _searcher(
     first: Sequence[Architecture],
     n_rows: int,
     stored: Mapping[str, Json] | None,
+    attributes: Sequence[str] = (),
 ) -> Searcher:
     """The searcher itself, or that of this name; of a study that goes on, with the options that it was begun with."""
     from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
     from nasbot.study.rebuilding import as_begun
 
     if not isinstance(given, str):
+        if attributes:
+            raise OptionError(
+                "attributes: a searcher that is given has modifiers of its own; expected one or the other"
+            )
         return given
     made: Mapping[str, Any] = dict(zip(SEARCHERS, (NASBOT, RandomSearch, EvolutionSearch, TreeBO), strict=True))
     if given not in made:
         raise OptionError(f"searcher: expected one of {', '.join(SEARCHERS)}, got {str(given)[:40]!r}")
     begin = _pool(pool, domain, first, n_rows)
     if given == "treebo":
+        if attributes:
+            raise OptionError("attributes: treebo does not change options of layers; expected nasbot or another")
         from nasbot.searchers.tree_kernel import is_chain
 
         begin = tuple(candidate for candidate in begin if is_chain(candidate.arch))
@@ -561,14 +571,27 @@ def _searcher(
     found: Searcher = made[given](
         space=domain.networks, params=domain.params, fidelity=domain.fidelity, pool=begin, **options
     )
+    if attributes:
+        changed = (ATTRIBUTES[name] for name in attributes)
+        found = replace(found, modifiers=(*found.modifiers, *changed))  # type: ignore[type-var, attr-defined]
     return found if stored is None else as_begun(found, stored)
 
 
-def _check_same_searcher(path: Path | Address | None, stored: Mapping[str, Json] | None, searcher: Searcher) -> None:
+def _check_same_searcher(
+    path: Path | Address | None,
+    stored: Mapping[str, Json] | None,
+    searcher: Searcher,
+    attributes: Sequence[str] | None,
+) -> None:
     described = None if stored is None else stored.get("searcher")
-    before = described.get("name") if isinstance(described, Mapping) else searcher.name
-    if before != searcher.name:
-        raise _other(path, "searcher", before, searcher.name)
+    if not isinstance(described, Mapping):
+        return
+    if described.get("name") != searcher.name:
+        raise _other(path, "searcher", described.get("name"), searcher.name)
+    modifiers = described.get("modifiers")
+    before = searched_attributes(modifiers if isinstance(modifiers, Sequence) else ())
+    if attributes is not None and before != tuple(attributes):
+        raise _other(path, "attributes", ",".join(before) or "none", ",".join(attributes) or "none")
 
 
 def _pool(

@@ -1,4 +1,4 @@
-"""Which params are searched together with the networks, by default and by name."""
+"""Which params, and which options of single layers, are searched together with the networks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nasbot.domain import Choice, Float, Integer, Param
 from nasbot.errors import OptionError
+from nasbot.evolution import ATTRIBUTE_MODIFIERS
 
 if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
@@ -17,6 +18,28 @@ PREPARATION = Choice("standard", "robust", "quantile", "ple")
 # What "auto" searches: what was measured to be worth it; the loss only where the target is heavy-tailed.
 AUTO = ("preparation",)
 AUTO_OF_RATES = (*AUTO, "loss")
+
+# Options of a layer by name, and the modifier that changes each.
+ATTRIBUTES: Mapping[str, str] = dict(zip(("dropout", "norm", "weight_decay"), ATTRIBUTE_MODIFIERS, strict=True))
+
+
+def attributes_of(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The options of single layers to search: "all", "none", or some of ``ATTRIBUTES``, in their order."""
+    if given is None or given == "none":
+        return ()
+    if given == "all":
+        return tuple(ATTRIBUTES)
+    names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
+    if unknown := [name for name in names if name not in ATTRIBUTES]:
+        raise OptionError(
+            f"attributes: expected all, none, or some of {', '.join(ATTRIBUTES)}; got {str(unknown[0])[:40]!r}"
+        )
+    return tuple(name for name in ATTRIBUTES if name in names)
+
+
+def searched_attributes(modifiers: Sequence[object]) -> tuple[str, ...]:
+    """The options of single layers that a search with these modifiers changes."""
+    return tuple(name for name, modifier in ATTRIBUTES.items() if modifier in modifiers)
 
 
 def params_of(

@@ -99,6 +99,12 @@ def run(
     pacer: Annotated[
         str, typer.Option(help="End trainings that fall behind the others at the same step: none or median.")
     ] = "none",
+    attributes: Annotated[
+        str,
+        typer.Option(
+            metavar="LIST", help="Options of single layers to search: all, none, or some of dropout,norm,weight_decay."
+        ),
+    ] = "none",
     vocabulary: Annotated[
         str | None,
         typer.Option(metavar="MODULE:NAME", help="Search networks of this vocabulary of your own; needs --pool."),

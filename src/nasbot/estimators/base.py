@@ -43,6 +43,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         folds: int | str = "auto",
         refit: bool = True,
         tune: Any = "auto",
+        attributes: Any = None,
         pool: Any = "default",
         random_state: Any = 0,
     ) -> None:
@@ -60,6 +61,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         self.folds = folds
         self.refit = refit
         self.tune = tune
+        self.attributes = attributes
         self.pool = pool
         self.random_state = random_state
 
@@ -100,6 +102,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             recipe=recipe if self.steps is None else recipe.changed(n_steps=self.steps),
             searcher=self.searcher,
             tune=self.tune,
+            attributes=self.attributes,
             pool=self.pool,
             folds=self.folds,
             refit=self.refit,

@@ -38,6 +38,7 @@ class NASBOTClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc] 
     folds : of a cross-validation that judges networks; 1 for none, "auto" for five where rows are few.
     refit : whether the model's networks are at last trained on the validation rows, too.
     tune : params that are searched with the networks: "auto", names, ``{"learning_rate": Float(...)}``, or None.
+    attributes : options of single layers that are searched: some of dropout, norm, weight_decay, or "all".
     pool : the networks to begin with: "default" (strong plain ones), "paper", or a list of networks.
     random_state : a whole number makes everything repeatable.
 
@@ -69,6 +70,7 @@ class NASBOTClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc] 
         folds: int | str = "auto",
         refit: bool = True,
         tune: Any = "auto",
+        attributes: Any = None,
         pool: Any = "default",
         random_state: Any = 0,
     ) -> None:
@@ -87,6 +89,7 @@ class NASBOTClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc] 
             folds=folds,
             refit=refit,
             tune=tune,
+            attributes=attributes,
             pool=pool,
             random_state=random_state,
         )

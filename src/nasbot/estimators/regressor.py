@@ -31,6 +31,7 @@ class NASBOTRegressor(RegressorMixin, SearchEstimator):  # type: ignore[misc]  #
     folds : of a cross-validation that judges networks; 1 for none, "auto" for five where rows are few.
     refit : whether the model's networks are at last trained on the validation rows, too.
     tune : params that are searched with the networks: "auto", names, ``{"learning_rate": Float(...)}``, or None.
+    attributes : options of single layers that are searched: some of dropout, norm, weight_decay, or "all".
     pool : the networks to begin with: "default" (strong plain ones), "paper", or a list of networks.
     random_state : a whole number makes everything repeatable.
 

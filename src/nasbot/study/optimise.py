@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+from nasbot.architecture import Architecture
 from nasbot.architecture.space import SearchSpace
+from nasbot.candidate import Candidate
 from nasbot.domain import Param
-from nasbot.errors import OptionError
+from nasbot.errors import NasbotError, OptionError
 from nasbot.execution import Executor, Objective
 from nasbot.execution.evaluation import CANNOT_SEE, sees_fidelity, wanted
 from nasbot.execution.repeating import Repeated
@@ -53,6 +55,7 @@ class SearchOptions(RunOptions, total=False):
     seed: int
     searcher: Searcher | None  # NASBOT with its defaults
     params: Mapping[str, Param]  # searched together with the network
+    known: Iterable[tuple[Candidate | Architecture, float]]  # measured elsewhere, told before the search begins
     pacer: Pacer | str | None  # what ends evaluations that fall behind: "median", or an object
     progress: bool | None  # a line for each trial that ends; None: on a terminal and in a notebook
     repeats: int  # evaluations of each candidate, with other seeds, whose mean is its value; 1
@@ -73,6 +76,8 @@ def maximise(objective: Objective, space: SearchSpace | str, **options: Unpack[S
         params: searched with the network: ``{"learning_rate": Float(1e-4, 1e-1, log=True)}``.
         pacer: what ends evaluations that fall behind in what they report, "median" or an object; None: nothing does.
         progress: a line for each trial that ends, on standard error; by default on a terminal and in a notebook.
+        known: pairs of a candidate (or a network, with params at their defaults) and its value, measured elsewhere.
+            They count as trials; a candidate that the study has already, or that its pool begins with, stays as it is.
         repeats: evaluations of each candidate, each with a seed of its own, whose mean is its value; 1 if not given.
         workers: evaluations at a time, each in a process of its own where there are several.
         executor: another place to evaluate in, with workers and limits of its own.
@@ -123,14 +128,40 @@ def _optimised(
     if repeats != 1:
         objective, context = Repeated(objective, repeats), {"repeats": repeats}
     pacer = options.get("pacer")
+    told = _pairs(options.get("known", ()))
     run: RunOptions = {key: options[key] for key in RunOptions.__annotations__ if key in options}  # type: ignore[literal-required, assignment]
     run["on_change"] = with_progress(options.get("progress"), run.get("on_change"), budget, direction)
     if name is None:
         study = Study.in_memory(searcher, seed=seed, direction=direction, context=context, pacer=pacer)
+        _tell(study, told)
         return study.optimise(objective, budget, **run)
     with Study.open(name, searcher, seed=seed, direction=direction, context=context, pacer=pacer) as study:
+        _tell(study, told)
         study.optimise(objective, budget, **run)
     return StudyView.read(name, vocabulary=searcher.domain.networks.vocabulary, searcher=searcher)
+
+
+def _pairs(known: object) -> list[tuple[Candidate | Architecture, object]]:
+    """What was measured elsewhere, in pairs; whether candidates lie in the domain the study will say."""
+    if isinstance(known, str) or not isinstance(known, Iterable):
+        raise OptionError(f"known: expected pairs of a candidate and its value, got {type(known).__name__}")
+    pairs = list(known)
+    for i, pair in enumerate(pairs):
+        is_pair = isinstance(pair, tuple | list) and len(pair) == 2
+        if not is_pair or not isinstance(pair[0], Candidate | Architecture):
+            raise OptionError(f"known: entry {i}: expected (candidate or network, value), got {str(pair)[:60]}")
+    return [(given, value) for given, value in pairs]
+
+
+def _tell(study: Study, known: Sequence[tuple[Candidate | Architecture, object]]) -> None:
+    """Record what the study does not know yet, so that the same call can be repeated."""
+    for i, (given, value) in enumerate(known):
+        if study.searcher.domain.candidate(given).fingerprint not in study.history.seen:
+            try:
+                study.add(given, value)
+            except NasbotError as error:
+                error.args = (f"known: entry {i}: {error}",)
+                raise
 
 
 def _budget(options: SearchOptions) -> Budget:
