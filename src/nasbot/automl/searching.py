@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from nasbot._files import check_own_folder, write_whole
+from nasbot._files import check_own_folder
 from nasbot._rng import checked_seed
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, SearchSpace, Vocabulary
 from nasbot.automl.baselines import check_fits, own_pool, paper_pool, plain_pool
 from nasbot.automl.calibration import Calibration, calibrated
 from nasbot.automl.devices import Devices, devices_of
+from nasbot.automl.driving import drive
 from nasbot.automl.ensemble import MAX_MEMBERS
 from nasbot.automl.executors import check_place, checked_workers, executor_of, is_too_short_for_processes, parsed_bytes
 from nasbot.automl.files import DATA, WEIGHTS, Temporary, files_of
-from nasbot.automl.finals import final_fidelity, finals_of
 from nasbot.automl.found import FoundStudy
+from nasbot.automl.going_on import (
+    check_same_search,
+    check_same_searcher,
+    context_of,
+    forked,
+    in_one_line,
+    stored_settings,
+    taken_over_from,
+)
 from nasbot.automl.judging import as_needed, balanced_for
 from nasbot.automl.limits import (
-    MARGIN,
     ModelLimits,
     check_reachable,
     file_overhead,
@@ -46,15 +52,15 @@ from nasbot.automl.plan import (
     planned,
     space_for,
 )
-from nasbot.automl.refits import expected_seconds, refit_model
+from nasbot.automl.refits import expected_seconds
 from nasbot.automl.removing import remove_study
-from nasbot.automl.tuning import ATTRIBUTES, attributes_of, params_of, searched_attributes
+from nasbot.automl.tuning import ATTRIBUTES, attributes_of, params_of
 from nasbot.automl.yardstick import measured as measured_trees
 from nasbot.automl.yardstick import seconds_for as trees_seconds
 from nasbot.candidate import Candidate
 from nasbot.domain import Domain, Fidelity, Param, fidelity_of
-from nasbot.errors import FileError, OptionError, StorageError, StudyError
-from nasbot.execution import Executor, SerialExecutor
+from nasbot.errors import OptionError, StudyError
+from nasbot.execution import Executor
 from nasbot.otmann.solver import compile_in_background
 from nasbot.pacing import Pacer, pacer_of
 from nasbot.storage import Address, MemoryStorage, Storage, is_begun, open_storage
@@ -62,13 +68,12 @@ from nasbot.storage.addresses import place_of
 from nasbot.study import Budget, Study, StudyView
 from nasbot.study.loop import OnChange
 from nasbot.study.progress import with_progress
-from nasbot.trial import FINAL, Direction, History, Scored, Trial, TrialState
+from nasbot.trial import Direction, History, Trial, TrialState
 
 if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
     from nasbot.data.metrics import Metric
     from nasbot.searchers.base import Searcher
-    from nasbot.training.objective import Live, TrainingObjective
     from nasbot.training.recipes import Recipe
 
 AUTOMATIC = "…"  # a name made from the data
@@ -76,10 +81,7 @@ FAILURES_IN_A_ROW = 3
 SEARCHERS = ("nasbot", "random", "evolution", "treebo")
 POOLS = ("default", "paper")
 CROWDING = 1.4  # how much longer a step takes while two workers train: cores share caches and more
-SAFETY = 1.1  # by which a final must be expected to end before the budget does
 COST_WEIGHT = 0.2  # of the logarithm of a network's FLOPs against log expected improvement
-FINALS_PER_WORKER = 2  # after a search that ended before its budget did
-SHORTEST = 0.1  # seconds of a training that the end of the budget cuts short
 LEAST_SHARE = 0.3  # of a time budget, for searching, however long reading and preparing the data took
 
 
@@ -225,15 +227,15 @@ def search(
             gpus_per_trial=gpus_per_trial,
         )
     path = None if name is None else place_of(default_name(data, seed) if name == AUTOMATIC else name)
-    source, path = (None, path) if fork is None else _forked(path, fork)
+    source, path = (None, path) if fork is None else forked(path, fork)
     chosen = _recipe(recipe)
     if fresh and path is not None and fork is None and is_begun(path):
         if isinstance(path, Address):
             raise OptionError("fresh: a study in a database is not deleted by nasbot; choose another name")
         remove_study(path)
-    stored = _stored(path)
-    _check_same_search(path, stored, data, chosen, judged_by, seed)
-    begun_with = _context(stored if stored is not None else _stored(source))
+    stored = stored_settings(path)
+    check_same_search(path, stored, data, chosen, judged_by, seed)
+    begun_with = context_of(stored if stored is not None else stored_settings(source))
     n_folds = 1 if folds == "auto" and chosen.name == "paper" else folds_of(folds, data, begun_with)
     chosen = as_needed(chosen, judged_by, data, few_rows=n_folds > 1, begun_with=begun_with)
 
@@ -263,7 +265,7 @@ def search(
     domain = Domain(where, params_of(tune, data, chosen), rungs)
     of_layers = attributes_of(attributes)
     finder = _searcher(searcher, domain, pool, start_from, len(data.train), stored, of_layers)
-    _check_same_searcher(path, stored, finder, of_layers if isinstance(searcher, str) else None)
+    check_same_searcher(path, stored, finder, of_layers if isinstance(searcher, str) else None)
     begun += _waited_for(compiling)
     trees = None
     if yardstick and stored is None and (allowed := trees_seconds(total.seconds)) is not None:
@@ -303,7 +305,7 @@ def search(
     if path is not None:
         storage = open_storage(path, vocabulary=domain.networks.vocabulary, shared=shared)
     try:
-        taken_over = _taken_over(source, path, finder, context) if storage.settings() is None else ()
+        taken_over = taken_over_from(source, path, finder, context) if storage.settings() is None else ()
         study = _study(storage, finder, seed, judged_by, context, taken_over, paced)
         if on_start is not None:
             is_spent = stored is not None and plan.end.is_spent(
@@ -323,7 +325,7 @@ def search(
         told = with_progress(progress, on_change, total, study.direction)
         study.plan = str(plan)
         settles = stop_when_settled
-        _drive(study, plan, trained, judged_by, limits, on_what.device, files, runs_on, max_failures, told, settles)
+        drive(study, plan, trained, judged_by, limits, on_what.device, files, runs_on, max_failures, told, settles)
     except BaseException:
         storage.close()
         raise
@@ -342,119 +344,7 @@ def default_name(data: Dataset, seed: int) -> str:
     return stem if seed == 0 else f"{stem}-seed{seed}"
 
 
-# -- driving -----------------------------------------------------------------------------------------------------------
-
-
-def _drive(
-    study: Study,
-    plan: Plan,
-    recipe: Recipe,
-    metric: Metric | None,
-    limits: ModelLimits,
-    device: str,
-    files: Path,
-    executor: Executor,
-    max_failures: int | None,
-    on_change: OnChange | None,
-    stop_when_settled: bool,
-) -> None:
-    """The search; then finals, or the refits of what it has found."""
-    from nasbot.training.objective import TrainingObjective, keep_best
-
-    files = files.resolve()  # the workers' fork server may have begun in another folder
-    weights = files / WEIGHTS
-    name = None if metric is None else metric.name
-    objective = TrainingObjective(
-        files / DATA,
-        recipe,
-        weights=weights,
-        seconds=plan.seconds_per_trial,
-        metric=name,
-        device=device,
-        max_latency=None if limits.max_latency is None else MARGIN * limits.max_latency,
-        folds=plan.folds,
-        fidelity_of="steps" if (rungs := study.searcher.domain.fidelity) is None else rungs.of,
-    )
-
-    in_finals = is_settled = False
-    driven = study.elapsed()  # with what the study's clock forgets: trials that were cut short
-
-    def tell(trial: Trial) -> None:
-        nonlocal driven
-        driven = max(driven, study.elapsed())
-        if trial.state is TrialState.COMPLETED:
-            keep_best(weights, study.history)
-        if in_finals and trial.state.is_final:  # a worker is free: the next one that still fits
-            enqueue_finals(1)
-        if on_change is not None:
-            on_change(trial)
-
-    def enqueue_finals(n: int) -> None:
-        fidelity = final_fidelity(study.history, plan.stretch)
-        if is_settled:  # there is more time than finals are worth
-            n = min(n, FINALS_PER_WORKER * plan.workers - sum(t.origin.searcher == FINAL for t in study.history))
-        study.enqueue(
-            lambda history: _finals(history, plan, end, n, study.elapsed(), fidelity), searcher=FINAL, fidelity=fidelity
-        )
-
-    def run(budget: Budget, *, until: float | None, proposes: bool) -> None:
-        overtime = None if until is None else max(0.0, until - (budget.seconds or 0.0))
-        ends_itself = until is None or not isinstance(executor, SerialExecutor)
-        study.optimise(
-            objective if ends_itself else _InTime(objective, study, until or 0.0),
-            budget,
-            executor=executor,
-            max_consecutive_failures=max_failures,
-            overtime=overtime,
-            on_change=tell,
-            proposes=proposes,
-            stop_when_settled=stop_when_settled and proposes,
-        )
-
-    try:
-        end = plan.end
-        run(plan.search, until=plan.search_end, proposes=True)
-        is_settled = study.was_settled
-        if end.seconds is not None:
-            end = Budget(end.trials, study.elapsed() + max(1e-3, end.seconds - driven))
-        whole = end
-        if not study.was_stopped and (plan.refit_seconds is None or end.seconds is None or plan.stretch > 1):
-            if end.seconds is not None and plan.refit_seconds is not None:
-                end = Budget(end.trials, max(study.elapsed() + 1e-3, end.seconds - plan.refit_seconds))
-            in_finals = True
-            enqueue_finals(plan.workers)
-            run(end, until=end.seconds, proposes=False)
-            study.drop_waiting(FINAL)
-        if not study.was_stopped and plan.refit_seconds is not None:
-            left = None if whole.seconds is None else max(0.0, whole.seconds - study.elapsed())
-            refit_model(study.history, files, objective, metric, executor, seed=study.seed, seconds=left, limits=limits)
-    finally:
-        executor.close()
-
-
-@dataclass(frozen=True)
-class _InTime:
-    """The objective in this process, where nobody else could end a training when the budget is spent."""
-
-    objective: TrainingObjective
-    study: Study
-    until: float  # on the study's clock
-
-    def __call__(self, arch: Architecture, trial: Live) -> Scored:
-        left = max(SHORTEST, self.until - self.study.elapsed())
-        longest = min(self.objective.seconds or math.inf, left / max(1.0, trial.fidelity))
-        return replace(self.objective, seconds=longest)(arch, trial=trial)
-
-
-def _finals(history: History, plan: Plan, end: Budget, n: int, elapsed: float, fidelity: float) -> list[Candidate]:
-    """The next ``n`` finals; of a budget in time only such as can be trained in what is left of it."""
-    waiting = sum(trial.origin.searcher == FINAL for trial in history.pending if trial.started is None)
-    n -= waiting  # those of a run before this one that was interrupted
-    if end.seconds is None:
-        known = sum(trial.state is not TrialState.CANCELLED for trial in history)  # what waits comes first
-        n = min(n, (plan.budget.trials or 0) - known)
-    left = math.inf if end.seconds is None else end.seconds - elapsed
-    return finals_of(history, max(0, n), longest=left / SAFETY, fidelity=fidelity)
+# -- the study ---------------------------------------------------------------------------------------------------------
 
 
 def _study(
@@ -472,28 +362,7 @@ def _study(
             storage, searcher, seed=seed, direction=direction, context=context, pacer=pacer, taken_over=taken_over
         )
     except StudyError as error:
-        raise StudyError(_in_one_line(str(error))) from None
-
-
-def _taken_over(
-    source: Path | Address | None, path: Path | Address | None, searcher: Searcher, context: Mapping[str, Json]
-) -> Sequence[Trial]:
-    """The trials of the study that is forked, with the weights that are kept of them."""
-    if source is None or path is None:
-        return ()
-    from nasbot.study.forking import fork_of
-    from nasbot.training.objective import predictions_path, weights_path
-
-    domain = searcher.domain
-    with StudyView.read(source, vocabulary=domain.networks.vocabulary) as old:
-        fork = fork_of(old, domain, context=context, source=str(source))
-    before, now = files_of(source) / WEIGHTS, files_of(path) / WEIGHTS
-    now.mkdir(parents=True, exist_ok=True)
-    for trial, number in zip(fork.trials, fork.numbers, strict=True):
-        for place in (weights_path, predictions_path):
-            with suppress(FileNotFoundError):  # of most trials they are not kept
-                write_whole(place(now, trial.number), place(before, number).read_bytes())
-    return fork.trials
+        raise StudyError(in_one_line(str(error))) from None
 
 
 # -- what is asked for -------------------------------------------------------------------------------------------------
@@ -575,23 +444,6 @@ def _searcher(
         changed = (ATTRIBUTES[name] for name in attributes)
         found = replace(found, modifiers=(*found.modifiers, *changed))  # type: ignore[type-var, attr-defined]
     return found if stored is None else as_begun(found, stored)
-
-
-def _check_same_searcher(
-    path: Path | Address | None,
-    stored: Mapping[str, Json] | None,
-    searcher: Searcher,
-    attributes: Sequence[str] | None,
-) -> None:
-    described = None if stored is None else stored.get("searcher")
-    if not isinstance(described, Mapping):
-        return
-    if described.get("name") != searcher.name:
-        raise _other(path, "searcher", described.get("name"), searcher.name)
-    modifiers = described.get("modifiers")
-    before = searched_attributes(modifiers if isinstance(modifiers, Sequence) else ())
-    if attributes is not None and before != tuple(attributes):
-        raise _other(path, "attributes", ",".join(before) or "none", ",".join(attributes) or "none")
 
 
 def _pool(
@@ -683,82 +535,3 @@ def _without(budget: Budget, spent: float) -> Budget:
     if budget.seconds is None or spent == 0.0:
         return budget
     return Budget(budget.trials, max(LEAST_SHARE * budget.seconds, budget.seconds - spent))
-
-
-# -- a study that is there ---------------------------------------------------------------------------------------------
-
-
-def _forked(path: Path | Address | None, fork: str | Path) -> tuple[Path | Address, Path | Address]:
-    if path is None or not is_begun(path):
-        raise StudyError(f"there is no study {path} to fork")
-    return path, place_of(fork)
-
-
-def _stored(path: Path | Address | None) -> Mapping[str, Json] | None:
-    """The settings of the study that is there already, None where there is none."""
-    if path is None or not is_begun(path):
-        return None
-    with StudyView.read(path) as view:
-        return view.settings
-
-
-def _context(stored: Mapping[str, Json] | None) -> Mapping[str, Json] | None:
-    context = None if stored is None else stored.get("context")
-    return context if isinstance(context, Mapping) else None
-
-
-def _check_same_search(
-    path: Path | Address | None,
-    stored: Mapping[str, Json] | None,
-    data: Dataset,
-    recipe: Recipe,
-    metric: Metric | None,
-    seed: int,
-) -> None:
-    """StudyError, in one line, where the study that is there is not this search."""
-    if stored is None:
-        return
-    context = _context(stored)
-    if context is None or "data" not in context:
-        raise StudyError(f"{path} is a study of another objective, not a search on data; choose another name")
-    asked = None if metric is None else metric.name
-    if context.get("metric") != asked:
-        raise _other(path, "metric", context.get("metric", "validation loss"), asked or "validation loss")
-    if context["data"] != data.fingerprint:
-        raise StudyError(
-            f"{path} was begun on other data: {_what_differs(path, data)}; use those, choose another name, or say "
-            "--fresh (fresh=True) to begin anew"
-        )
-    if stored.get("seed") != seed:
-        raise _other(path, "seed", stored.get("seed"), seed)
-    before = context.get("recipe")
-    begun_with, now = (
-        str(name).removesuffix("+")
-        for name in (before.get("name") if isinstance(before, Mapping) else before, recipe.name)
-    )
-    if begun_with != now:
-        raise _other(path, "recipe", begun_with, now)
-
-
-def _what_differs(path: Path | Address | None, data: Dataset) -> str:
-    from nasbot.data.comparing import differences
-    from nasbot.data.dataset import Dataset
-
-    try:
-        before = Dataset.load(files_of(path or Path()) / DATA)
-    except (FileError, StorageError):
-        return "what they were is no longer there to compare"
-    return "; ".join(differences(before, data)) or "prepared otherwise"
-
-
-def _other(path: Path | Address | None, what: str, before: object, now: object) -> StudyError:
-    return StudyError(
-        f"{path} was begun with {what} {before}, not {now}; use that, choose another name, or fork it "
-        "(--fork NEW begins a study with its completed trials, where they still hold)"
-    )
-
-
-def _in_one_line(text: str) -> str:
-    """A sentence that ends in a colon, the differences below it, and what to do."""
-    first, *others = (line.strip() for line in text.splitlines())
-    return " ".join([first, "; ".join(others)]).strip()

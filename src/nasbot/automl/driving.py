@@ -1,0 +1,141 @@
+"""Driving a search on data: the search itself, then finals, or refits of the networks that it has found."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nasbot.architecture import Architecture
+from nasbot.automl.files import DATA, WEIGHTS
+from nasbot.automl.finals import final_fidelity, finals_of
+from nasbot.automl.limits import MARGIN, ModelLimits
+from nasbot.automl.plan import Plan
+from nasbot.automl.refits import refit_model
+from nasbot.candidate import Candidate
+from nasbot.execution import Executor, SerialExecutor
+from nasbot.study import Budget, Study
+from nasbot.study.loop import OnChange
+from nasbot.trial import FINAL, History, Scored, Trial, TrialState
+
+if TYPE_CHECKING:
+    from nasbot.data.metrics import Metric
+    from nasbot.training.objective import Live, TrainingObjective
+    from nasbot.training.recipes import Recipe
+
+SAFETY = 1.1  # by which a final must be expected to end before the budget does
+FINALS_PER_WORKER = 2  # after a search that ended before its budget did
+SHORTEST = 0.1  # seconds of a training that the end of the budget cuts short
+
+
+def drive(
+    study: Study,
+    plan: Plan,
+    recipe: Recipe,
+    metric: Metric | None,
+    limits: ModelLimits,
+    device: str,
+    files: Path,
+    executor: Executor,
+    max_failures: int | None,
+    on_change: OnChange | None,
+    stop_when_settled: bool,
+) -> None:
+    """The search; then finals, or the refits of what it has found."""
+    from nasbot.training.objective import TrainingObjective, keep_best
+
+    files = files.resolve()  # the workers' fork server may have begun in another folder
+    weights = files / WEIGHTS
+    name = None if metric is None else metric.name
+    objective = TrainingObjective(
+        files / DATA,
+        recipe,
+        weights=weights,
+        seconds=plan.seconds_per_trial,
+        metric=name,
+        device=device,
+        max_latency=None if limits.max_latency is None else MARGIN * limits.max_latency,
+        folds=plan.folds,
+        fidelity_of="steps" if (rungs := study.searcher.domain.fidelity) is None else rungs.of,
+    )
+
+    in_finals = is_settled = False
+    driven = study.elapsed()  # with what the study's clock forgets: trials that were cut short
+
+    def tell(trial: Trial) -> None:
+        nonlocal driven
+        driven = max(driven, study.elapsed())
+        if trial.state is TrialState.COMPLETED:
+            keep_best(weights, study.history)
+        if in_finals and trial.state.is_final:  # a worker is free: the next one that still fits
+            enqueue_finals(1)
+        if on_change is not None:
+            on_change(trial)
+
+    def enqueue_finals(n: int) -> None:
+        fidelity = final_fidelity(study.history, plan.stretch)
+        if is_settled:  # there is more time than finals are worth
+            n = min(n, FINALS_PER_WORKER * plan.workers - sum(t.origin.searcher == FINAL for t in study.history))
+        study.enqueue(
+            lambda history: _finals(history, plan, end, n, study.elapsed(), fidelity), searcher=FINAL, fidelity=fidelity
+        )
+
+    def run(budget: Budget, *, until: float | None, proposes: bool) -> None:
+        overtime = None if until is None else max(0.0, until - (budget.seconds or 0.0))
+        ends_itself = until is None or not isinstance(executor, SerialExecutor)
+        study.optimise(
+            objective if ends_itself else _InTime(objective, study, until or 0.0),
+            budget,
+            executor=executor,
+            max_consecutive_failures=max_failures,
+            overtime=overtime,
+            on_change=tell,
+            proposes=proposes,
+            stop_when_settled=stop_when_settled and proposes,
+        )
+
+    try:
+        end = plan.end
+        run(plan.search, until=plan.search_end, proposes=True)
+        is_settled = study.was_settled
+        if end.seconds is not None:
+            end = Budget(end.trials, study.elapsed() + max(1e-3, end.seconds - driven))
+        whole = end
+        if not study.was_stopped and (plan.refit_seconds is None or end.seconds is None or plan.stretch > 1):
+            if end.seconds is not None and plan.refit_seconds is not None:
+                end = Budget(end.trials, max(study.elapsed() + 1e-3, end.seconds - plan.refit_seconds))
+            in_finals = True
+            enqueue_finals(plan.workers)
+            run(end, until=end.seconds, proposes=False)
+            study.drop_waiting(FINAL)
+        if not study.was_stopped and plan.refit_seconds is not None:
+            left = None if whole.seconds is None else max(0.0, whole.seconds - study.elapsed())
+            refit_model(study.history, files, objective, metric, executor, seed=study.seed, seconds=left, limits=limits)
+    finally:
+        executor.close()
+
+
+@dataclass(frozen=True)
+class _InTime:
+    """The objective in this process, where nobody else could end a training when the budget is spent."""
+
+    objective: TrainingObjective
+    study: Study
+    until: float  # on the study's clock
+
+    def __call__(self, arch: Architecture, trial: Live) -> Scored:
+        left = max(SHORTEST, self.until - self.study.elapsed())
+        longest = min(self.objective.seconds or math.inf, left / max(1.0, trial.fidelity))
+        return replace(self.objective, seconds=longest)(arch, trial=trial)
+
+
+def _finals(history: History, plan: Plan, end: Budget, n: int, elapsed: float, fidelity: float) -> list[Candidate]:
+    """The next ``n`` finals; of a budget in time only such as can be trained in what is left of it."""
+    waiting = sum(trial.origin.searcher == FINAL for trial in history.pending if trial.started is None)
+    n -= waiting  # those of a run before this one that was interrupted
+    if end.seconds is None:
+        known = sum(trial.state is not TrialState.CANCELLED for trial in history)  # what waits comes first
+        n = min(n, (plan.budget.trials or 0) - known)
+    left = math.inf if end.seconds is None else end.seconds - elapsed
+    return finals_of(history, max(0, n), longest=left / SAFETY, fidelity=fidelity)
