@@ -1,9 +1,15 @@
 """Commands on a study in a PostgreSQL database; no password is ever shown or stored."""
 
+import json
+import urllib.request
+
+import psycopg
 import pytest
 
 from nasbot.study import Study, StudyView
 from tests.cli.test_studies import objective
+from tests.faults.watching import wait_until
+from tests.page.conftest import serving
 from tests.study.searchers import Sensitive
 
 SECRET = "hunter2"
@@ -41,7 +47,8 @@ def test_no_password_is_shown_or_stored(address, run, tmp_path, database):
         ["status", address], ["status", address, "--json"], ["list", address], ["list", address, "--json"],
         ["show", address], ["show", address, "--json"], ["report", address], ["pause", address, "--json"],
         ["cancel", address, "0"], ["retry", address, "2", "--json"], ["export", address, "--to", "json"],
-        ["export", address], ["serve", address], ["repair", address], ["status", f"{address}-absent"],
+        ["export", address], ["serve", f"{address}-absent"], ["repair", address], ["check", address],
+        ["status", f"{address}-absent"],
         ["status", address.replace("nasbot", "absent", 1)], ["status", address.partition("#")[0]],
         ["status", address.replace("#toy", "&nonsense=1#toy")],
     )  # fmt: skip
@@ -56,9 +63,41 @@ def test_no_password_is_shown_or_stored(address, run, tmp_path, database):
         assert "--name" in (view.runs[0].command or "")
 
 
-@pytest.mark.parametrize("command", ["serve", "repair"])
-def test_what_needs_a_file_says_so(address, run, command):
-    shown = run(command, address)
+def test_a_study_in_a_database_is_checked(address, run, database):
+    assert "a study that is whole" in run("check", address).out
+    record = run("check", address, "--json").record
+    assert (record["valid"], record["n_trials"], record["n_runs"]) == (True, 6, 1)
+    with psycopg.connect(database) as db:
+        db.execute("UPDATE nasbot.trials SET value = value + 1 WHERE number = 3")
+    shown = run("check", address)
+    assert shown.code == 9
+    assert "trial 3" in shown.err
+    assert not run("check", address, "--json").record["valid"]
+
+
+def asked(url):
+    with urllib.request.urlopen(url, timeout=120) as answer:
+        return answer.read().decode()
+
+
+def test_a_database_is_served(address, database):
+    """One study at its address, all of them at the database's; what is served shows no password."""
+    with serving(address) as server:
+        study = f"{server.url}s/toy/api/"
+        assert len(json.loads(asked(f"{study}study"))["trials"]) == 6
+        assert json.loads(asked(f"{study}trial/2"))["number"] == 2
+        assert SECRET not in asked(f"{study}study")
+        wait_until(lambda: "computing" not in asked(f"{study}figure/map"))
+        assert len(json.loads(asked(f"{study}figure/map"))["points"]["rows"]) == 6
+    with Study.open(f"{database}#other", Sensitive()), serving(address.partition("#")[0]) as server:
+        shown = asked(server.url)
+        assert ">toy</a>" in shown
+        assert ">other</a>" in shown
+        assert SECRET not in shown
+
+
+def test_what_needs_a_file_says_so(address, run):
+    shown = run("repair", address)
     assert shown.code == 2
     assert "needs a study in a file" in shown.err
 

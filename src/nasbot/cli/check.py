@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from nasbot.errors import FileError, InvalidArchitectureError, NasbotError, Stor
 
 if TYPE_CHECKING:
     from nasbot.architecture import Architecture
+    from nasbot.storage import Address
 
 
 def check(
@@ -27,6 +29,11 @@ def check(
     Of a network also which limits of the default search space it exceeds: lying outside is no error. Of a study every
     row, checksum and reference is checked; one that is damaged is an error.
     """
+    from nasbot.storage.addresses import address_of, is_address
+
+    if is_address(network):
+        _check_database(address_of(network), as_json=as_json)
+        return
     if (study := _study_file(network)) is not None:
         _check_study(network, study, as_json=as_json)
         return
@@ -88,6 +95,27 @@ def _check_study(given: str, study: Path, *, as_json: bool) -> None:
     if not found.is_intact:
         n = len(found.problems)
         raise StorageError(f"{study}: {n} problem{'s' * (n != 1)}, the first: {found.problems[0]}; see nasbot repair")
+
+
+def _check_database(study: Address, *, as_json: bool) -> None:
+    """Reading checks every row; the first that is damaged ends it, since there is nothing to repair it from."""
+    from nasbot.storage import open_storage
+
+    problems: list[str] = []
+    n_trials = n_runs = 0
+    with closing(open_storage(study, read_only=True)) as storage:
+        try:
+            storage.settings()
+            n_trials, n_runs = len(storage.history()), len(storage.runs())
+        except StorageError as error:
+            problems = [str(error)]
+    if as_json:
+        counts = {"n_trials": n_trials, "n_runs": n_runs}
+        print_json({"file": str(study), "valid": not problems, **counts, "problems": problems})
+    elif not problems:
+        print(f"{one_line(str(study))}: a study that is whole\n  {'trials':<13} {n_trials}\n  {'runs':<13} {n_runs}")
+    if problems:
+        raise StorageError(problems[0])
 
 
 def _refusal(network: str, error: NasbotError) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from nasbot.errors import FileError, OptionError
 
 if TYPE_CHECKING:
     from nasbot.page.server import Address
+    from nasbot.storage import Address as Database
 
 TOKEN_VARIABLE = "NASBOT_TOKEN"
 
@@ -22,7 +23,9 @@ def serve(
     study: Annotated[
         str | None,
         typer.Argument(
-            metavar="[STUDY|FOLDER]", help="A study's name or file, or a folder of studies.", show_default=False
+            metavar="[STUDY|FOLDER]",
+            help="A study's name, file or address, a folder of studies, or a database.",
+            show_default=False,
         ),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on. Others than this machine's own need a token.")] = (
@@ -61,14 +64,17 @@ def serve(
         raise OptionError("--token: expected ASCII characters")
 
     def ready(address: Address) -> None:
-        print(f"showing {one_line(str(where))} at {address.url} (Ctrl-C ends it)", flush=True)
+        print(f"showing {one_line(str(where).rstrip('#'))} at {address.url} (Ctrl-C ends it)", flush=True)
 
     hosts = allow_host or ()
     run(where, host=host, port=port, token=secret, allowed=hosts, follow_links=follow_links, ready=ready)
 
 
-def _place(study: str | None) -> Path:
-    """A folder as it is; a study's file, which must be there; the studies' folder where nothing is named."""
+def _place(study: str | None) -> Path | Database:
+    """A folder or database as it is; a study, which must be there; the studies' folder where nothing is named."""
+    from nasbot.storage.addresses import Address as Database
+    from nasbot.storage.addresses import address_of, is_address
+    from nasbot.storage.opening import is_begun
     from nasbot.storage.paths import DEFAULT_FOLDER, FOLDER_VARIABLE, study_path
 
     if study is None:
@@ -76,6 +82,13 @@ def _place(study: str | None) -> Path:
         if not where.is_dir():
             raise FileError(f"there is no folder of studies at {where} yet; name a study or a folder")
         return where
+    if is_address(study):
+        if "#" not in study:
+            return Database("", study)
+        place = address_of(study)
+        if not is_begun(place):
+            raise FileError(f"cannot open {place}: there is no such study in this database")
+        return place
     if Path(study).is_dir():
         return Path(study)
     where = study_path(study)

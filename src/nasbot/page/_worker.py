@@ -1,4 +1,4 @@
-"""``python -m nasbot.page._worker``: slow figures; lines of [file, what, which] in, lines of JSON out, to the end.
+"""``python -m nasbot.page._worker``: slow figures; lines of [study, what, which] in, lines of JSON out, to the end.
 
 A study stays open between two questions, so that only what has changed is read again.
 """
@@ -9,7 +9,6 @@ import json
 import signal
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 from nasbot._system import be_nice
 from nasbot.architecture.own_vocabulary import use_vocabulary
@@ -19,6 +18,7 @@ from nasbot.page.figures import figure_json, near_record
 from nasbot.page.payload import as_json
 from nasbot.page.watching import WatchedStudy
 from nasbot.plots.snapshot import Snapshot, parent_of
+from nasbot.storage.addresses import place_of
 
 NICENESS = 15  # the search goes first
 
@@ -33,8 +33,10 @@ def main() -> int:
     for line in sys.stdin:
         path, what, which = json.loads(line)
         try:
-            study = watched.setdefault(path, WatchedStudy(Path(path), Path(path).stem))
-            text = _answer(study, what, which)
+            if path not in watched:
+                place = place_of(path)
+                watched[path] = WatchedStudy(place, place.stem)
+            text = _answer(watched[path], what, which)
         except NasbotError as error:
             watched.pop(path, None)
             text = json.dumps({"message": str(error)[:300]})

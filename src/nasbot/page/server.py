@@ -45,6 +45,8 @@ from nasbot.page.watching import Seen, WatchedStudy
 from nasbot.page.worker import FigureWorker
 from nasbot.plots.meaning import data_of, meaning_of
 from nasbot.plots.rungs import why_of
+from nasbot.storage import Address as Database
+from nasbot.storage.opening import studies_in
 from nasbot.storage.paths import SUFFIX
 from nasbot.trial import Trial
 
@@ -80,8 +82,8 @@ class Address:
 class LivePage:
     """The studies served, and the answers about them."""
 
-    def __init__(self, where: Path, *, follow_links: bool = False) -> None:
-        self._where = where
+    def __init__(self, where: Path | Database, *, follow_links: bool = False) -> None:
+        self._where = where  # a study, a folder of them, or a database (an address without a name)
         self._follow_links = follow_links  # of files in a folder; what is named itself may be a link
         self._studies: dict[str, WatchedStudy] = {}
         self._reader = ThreadPoolExecutor(
@@ -133,15 +135,14 @@ class LivePage:
 
     async def index(self, request: Request) -> Response:
         """The only study, or the list of studies."""
-        self._find()
-        if len(self._studies) == 1 and not self._where.is_dir():
+        await self._read(self._find)
+        if len(self._studies) == 1 and not self._is_folder():
             return RedirectResponse(f"s/{next(iter(self._studies))}/", status_code=HTTPStatus.SEE_OTHER)
         newest = sorted(self._studies.values(), key=lambda study: (-study.changed_at(), study.name))
         rows = [await self._row(study) for study in newest[:MAX_STUDIES]]
-        body = _STUDIES.format(rows="".join(rows)) if rows else "<p>There is no study in this folder yet.</p>"
-        return Response(
-            _INDEX.format(style=STYLE, folder=html.escape(self._where.name), body=body), media_type="text/html"
-        )
+        body = _STUDIES.format(rows="".join(rows)) if rows else "<p>There is no study here yet.</p>"
+        folder = self._where.name if isinstance(self._where, Path) else str(self._where).rstrip("#")
+        return Response(_INDEX.format(style=STYLE, folder=html.escape(folder), body=body), media_type="text/html")
 
     async def _row(self, study: WatchedStudy) -> str:
         seen = await self._seen(study)
@@ -248,7 +249,7 @@ class LivePage:
         trial = await self._trial(request)
         if trial is None:
             return _nothing("there is no such trial")
-        return _json(self._figures.answer(study.path, study.seen.revision, "near", str(trial.number), changes=False))
+        return _json(self._figures.answer(study.place, study.seen.revision, "near", str(trial.number), changes=False))
 
     async def figure(self, request: Request) -> Response:
         """A figure that the worker computes."""
@@ -256,11 +257,11 @@ class LivePage:
         if name not in FIGURES:
             return _nothing("there is no such figure")
         study = self._study(request)
-        return _json(self._figures.answer(study.path, study.seen.revision, "figure", name, changes=True))
+        return _json(self._figures.answer(study.place, study.seen.revision, "figure", name, changes=True))
 
     async def compare(self, request: Request) -> Response:
         """The studies served, side by side, this one first."""
-        self._find()
+        await self._read(self._find)
         mine = self._study(request)
         others = [study for study in self._studies.values() if study is not mine]
         shown = [(study, await self._seen(study)) for study in [mine, *others][:MAX_COMPARED]]
@@ -274,6 +275,8 @@ class LivePage:
     async def model(self, request: Request) -> Response:
         """The recommended model as a file for ``nasbot.load_model``."""
         study = self._study(request)
+        if isinstance(study.path, Database):
+            return _nothing("the model of a study in a database is beside its driver; nasbot export writes it")
         try:
             content = await self._models.content(study.path)
         except FileError as error:
@@ -323,12 +326,23 @@ class LivePage:
 
     def _find(self) -> None:
         """The studies there are, by name; those known keep what was read of them."""
-        files = [self._where]
-        if self._where.is_dir():
+        if not self._is_folder():
+            places: Sequence[Path | Database] = [self._where]
+        elif isinstance(self._where, Database):
+            try:
+                places = studies_in(self._where.database)[:MAX_STUDIES]
+            except FileError:
+                if self._studies:
+                    return  # the server is away for a while: those that are known
+                raise
+        else:
             found_here = (file for file in self._where.iterdir() if file.suffix == SUFFIX)
-            files = sorted(file for file in found_here if self._follow_links or not file.is_symlink())[:MAX_STUDIES]
-        found = {name_of(file): file for file in files}
-        self._studies = {name: self._studies.get(name) or WatchedStudy(file, name) for name, file in found.items()}
+            places = sorted(file for file in found_here if self._follow_links or not file.is_symlink())[:MAX_STUDIES]
+        found = {name_of(place): place for place in places}
+        self._studies = {name: self._studies.get(name) or WatchedStudy(place, name) for name, place in found.items()}
+
+    def _is_folder(self) -> bool:
+        return not self._where.name if isinstance(self._where, Database) else self._where.is_dir()
 
     def _study(self, request: Request) -> WatchedStudy:
         study = self._studies.get(request.path_params["name"])
@@ -351,8 +365,8 @@ class _NotFoundError(Exception):
     """No study of that name is served."""
 
 
-def name_of(file: Path) -> str:
-    """A study's name in an address: that of its file, without what an address would have to escape."""
+def name_of(file: Path | Database) -> str:
+    """A study's name in a URL: that of its file, without what a URL would have to escape."""
     return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in file.stem)[:100] or "study"
 
 
@@ -380,7 +394,7 @@ def make_app(page: LivePage, rules: Rules | None = None) -> Guard:
 
 
 def serve(
-    where: str | Path,
+    where: str | Path | Database,
     *,
     host: str = "127.0.0.1",
     port: int | None = None,
@@ -400,7 +414,7 @@ def serve(
     listening = _bound(host, port)
     address = Address(host, listening.getsockname()[1], token)
     be_nice(NICENESS)  # the search goes first
-    page = LivePage(Path(where), follow_links=follow_links)
+    page = LivePage(where if isinstance(where, Database) else Path(where), follow_links=follow_links)
     config = uvicorn.Config(
         make_app(page, Rules.of(host, token=token, allowed=allowed)),
         http=PatientProtocol,

@@ -21,7 +21,7 @@ from nasbot.page.excerpt import MOST_WHOLE, Excerpt, ExcerptReader
 from nasbot.page.payload import NOTHING_BESIDE, about_record, as_json, strip_record
 from nasbot.page.records import trial_record
 from nasbot.plots.snapshot import Snapshot
-from nasbot.storage import SqliteStorage
+from nasbot.storage import Address, SqliteStorage, Storage, open_storage
 from nasbot.storage.memory import study_direction
 from nasbot.study.status import StudyStatus, status_of
 from nasbot.trial import History, Trial
@@ -57,18 +57,23 @@ class Seen:
 
 
 class WatchedStudy:
-    """One study's file. ``look`` is for one thread; whoever asks ``seen`` gets what was seen last."""
+    """One study, in a file or a database. ``look`` is for one thread; ``seen`` is what was seen last."""
 
-    def __init__(self, path: Path, name: str) -> None:
+    def __init__(self, path: Path | Address, name: str) -> None:
         self.path, self.name = path, name
         self.pace = MIN_PACE
         self.seen = Seen(secrets.token_hex(8), 0, Snapshot(History(), name=name))
-        self._storage: SqliteStorage | None = None
+        self._storage: Storage | None = None
         self.large: ExcerptReader | None = None  # of a study of very many trials
         self._signature: tuple[object, ...] = ()
         self._read_at = self._opened_at = -MAX_PACE
         self._is_settled = False
         self._lock = Lock()
+
+    @property
+    def place(self) -> str:
+        """Where it is, for the process that draws figures; may hold a password."""
+        return self.path.whole if isinstance(self.path, Address) else str(self.path.absolute())
 
     def look(self) -> Seen:
         """What there is to see now: the state always, the trials where they changed and the pace allows."""
@@ -92,30 +97,26 @@ class WatchedStudy:
         history = self.seen.snapshot.history
         if not isinstance(history, Excerpt):
             return history[number] if number < len(history) else None
-        if number >= history.tally.n_trials or self._storage is None:
+        if number >= history.tally.n_trials or not isinstance(self._storage, SqliteStorage):
             return None
         return self._storage.some([number])[0]
 
     def all_trials(self) -> Iterator[Trial]:
         """Every trial by number, a few at a time where there are very many; for the thread that looks."""
         history = self.seen.snapshot.history
-        if not isinstance(history, Excerpt) or self._storage is None:
+        if not isinstance(history, Excerpt) or not isinstance(self._storage, SqliteStorage):
             yield from history
             return
         for first in range(0, history.tally.n_trials, PER_PART):
             yield from self._storage.some(range(first, min(first + PER_PART, history.tally.n_trials)))
 
     def changed_at(self) -> float:
-        """When the study was last written to, seconds since 1970; 0 where the file is gone."""
+        """When the study was last written to, seconds since 1970; 0 where the file is gone, or in a database."""
         times = [0.0]
-        for file in (self.path, self._log):
+        for file in () if isinstance(self.path, Address) else (self.path, _log_of(self.path)):
             with suppress(OSError):
                 times.append(file.stat().st_mtime)
         return max(times)
-
-    @property
-    def _log(self) -> Path:
-        return self.path.with_name(self.path.name + "-wal")
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -123,7 +124,8 @@ class WatchedStudy:
         signature = self._signature_now()
         if self._storage is None or signature[0] != (self._signature or signature)[0]:  # another file of this name
             self.close()
-            self._storage = SqliteStorage(self.path, read_only=True)
+            self._storage = storage = open_storage(self.path, read_only=True)
+            storage.patience = 0.0  # where a server is away the page says so, and asks again
             self._opened_at = time.monotonic()
         status = status_of(self._storage)
         if status.run is None and time.monotonic() - self._opened_at > REOPEN_SECONDS:
@@ -150,12 +152,13 @@ class WatchedStudy:
         return seen
 
     def _read_history(self, settings: Mapping[str, Json]) -> History:
-        """All trials; of very many an excerpt, which stays one."""
-        assert self._storage is not None
-        if self.large is None and self._storage.n_trials() > MOST_WHOLE:
-            self.large = ExcerptReader(self._storage)
+        """All trials; of very many in a file an excerpt, which stays one."""
+        storage = self._storage
+        assert storage is not None
+        if self.large is None and isinstance(storage, SqliteStorage) and storage.n_trials() > MOST_WHOLE:
+            self.large = ExcerptReader(storage)
         if self.large is None:
-            return self._storage.history()
+            return storage.history()
         return self.large.read(study_direction(settings))
 
     def _with_records(self, before: Seen, snapshot: Snapshot, status: StudyStatus) -> Seen:
@@ -176,7 +179,7 @@ class WatchedStudy:
                 changed.append(revision)
             elif records[n] != text or old[n].curve != trial.curve:
                 records[n], changed[n] = text, revision
-        beside = Beside.of(self.path)
+        beside = NOTHING_BESIDE if isinstance(self.path, Address) else Beside.of(self.path)
         if is_same_study and revision not in changed and before.about != "{}" and beside == before.beside:
             return replace(before, snapshot=snapshot, status=status, problem="")
         about = as_json(about_record(snapshot, status, str(self.path), beside))
@@ -191,9 +194,14 @@ class WatchedStudy:
         return Seen(before.epoch, revision, snapshot, status, records, changed, "", about, beside)
 
     def _signature_now(self) -> tuple[object, ...]:
-        """What changes with every write: the file's identity, sizes and times of it, of its log and of the model."""
+        """What changes with every write: the file's identity, sizes and times of it, of its log and of the model.
+
+        A database is asked each time; where nothing was written since, that is one statement.
+        """
+        if isinstance(self.path, Address):
+            return (self.path, time.monotonic())
         parts: list[object] = []
-        for i, file in enumerate((self.path, self._log, *files_beside(self.path))):
+        for i, file in enumerate((self.path, _log_of(self.path), *files_beside(self.path))):
             try:
                 found = file.stat()
             except OSError:
@@ -203,3 +211,7 @@ class WatchedStudy:
                 parts.append((found.st_dev, found.st_ino))
             parts += [found.st_size, found.st_mtime]
         return tuple(parts)
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")

@@ -15,7 +15,6 @@ import time
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 from nasbot.architecture.own_vocabulary import paths_in_use
 
@@ -49,9 +48,9 @@ class FigureWorker:
         self._process: asyncio.subprocess.Process | None = None
         self._end: asyncio.TimerHandle | None = None
 
-    def answer(self, path: Path, revision: int, *words: str, changes: bool) -> str:
+    def answer(self, study: str, revision: int, *words: str, changes: bool) -> str:
         """What is known, else that it is being computed; ``changes`` says whether it depends on the revision."""
-        key = (str(path), *words)
+        key = (study, *words)
         known = self._answers.get(key)
         if known is not None and (not changes or not self._is_due(known, revision)):
             return known.text

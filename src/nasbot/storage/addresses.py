@@ -26,6 +26,11 @@ class Address:
         """What files made from the study are called after, as of a Path."""
         return self.name
 
+    @property
+    def whole(self) -> str:
+        """With its password, for another process of ours; never to be shown."""
+        return f"{self.database}#{self.name}"
+
     def __str__(self) -> str:
         return f"{without_password(self.database)}#{self.name}"
 

@@ -24,8 +24,8 @@ def study_path(where: str | Path) -> Path:
     """
     if not isinstance(where, Path) and where.startswith(("postgresql://", "postgres://")):
         raise OptionError(
-            "study: this needs a study in a file, got the address of a database; status, show, list, report, plot, "
-            "export, run, pause, resume, stop, cancel and retry take one"
+            "study: this needs a study in a file, got the address of a database; status, show, list, check, serve, "
+            "report, plot, export, run, pause, resume, stop, cancel and retry take one"
         )
     if isinstance(where, Path) or os.sep in where or where.endswith(SUFFIX):
         if "\0" in str(where):
