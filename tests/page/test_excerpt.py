@@ -119,7 +119,7 @@ def test_what_is_near_to_a_trial_that_is_not_in_the_excerpt(few, tmp_path):
 
 
 def test_choosing_is_bounded_however_many_there_are():
-    lines = [Line(i, "completed", float(i), None, 1.0, i, 0.0, 1.0) for i in range(20_000)]
+    lines = [Line(i, "completed", float(i), None, 1.0, "NASBOT", i, 0.0, 1.0) for i in range(20_000)]
     tally = Tally.of(lines, Direction.MAXIMISE)
     numbers = chosen(lines, tally, Direction.MAXIMISE)  # every trial is a record
     assert len(numbers) <= 2000
