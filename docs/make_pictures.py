@@ -9,14 +9,19 @@ docs/images/study    every plot of one study, whose trials docs/make_study.py ha
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from nasbot.architecture import Architecture, Layer, initial_pool
+from nasbot import synthetic
+from nasbot.architecture import Architecture, Layer, SearchSpace, initial_pool
 from nasbot.candidate import Candidate
+from nasbot.domain import Fidelity
 from nasbot.drawing.matching import draw_matching
 from nasbot.plots.plot import PLOTS, PlotOptions, plot
 from nasbot.plots.snapshot import Snapshot
+from nasbot.searchers import RandomSearch
+from nasbot.study import maximise
 from nasbot.testing.networks import random_architecture
 from nasbot.trial import Failed, Forecast, History, Point, Provenance, Scored, Trial
 
@@ -102,7 +107,22 @@ def draw_study(folder: Path) -> list[Path]:
     """Every plot there is, of one study."""
     shown, others = kept_study()
     options = PlotOptions(against=others)
-    return [plot(shown, name, folder / f"{name}.svg", options=options) for name in PLOTS]
+    with_rungs = rungs_study()
+    return [
+        plot(with_rungs if name == "rungs" else shown, name, folder / f"{name}.svg", options=options) for name in PLOTS
+    ]
+
+
+def rungs_study() -> Snapshot:
+    """Forty trainings of random networks, in rungs of a ninth, a third and all of the length."""
+    space = SearchSpace("cnn")
+
+    def score(arch: Architecture, trial: Any) -> float:
+        return synthetic.f1(arch) - 0.3 * (1 - trial.fidelity)
+
+    searcher = RandomSearch(space=space, fidelity=Fidelity())
+    study = maximise(score, space, searcher=searcher, budget=40, name=None, progress=False)
+    return Snapshot.of(study, name="short trainings")
 
 
 def draw_all(folder: Path) -> list[Path]:

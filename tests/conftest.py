@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from nasbot.architecture import own_vocabulary, vocabularies
 from tests.postgres_server import Server, programs
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -67,6 +68,16 @@ def shared_dir() -> Path:
     if _switched_on("CI") and not _switched_on("NASBOT_SHARED_OPTIONAL"):
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+@pytest.fixture(autouse=True)
+def _vocabularies_stay_here(monkeypatch):
+    """What a test names with ``use_vocabulary`` is unknown to the next, and to the processes that it starts."""
+    monkeypatch.setattr(own_vocabulary, "_PATHS", dict(own_vocabulary._PATHS))
+    before = dict(vocabularies.OWN)
+    yield
+    vocabularies.OWN.clear()
+    vocabularies.OWN.update(before)
 
 
 def browser_location() -> str | None:

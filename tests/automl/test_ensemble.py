@@ -63,12 +63,22 @@ def test_members_and_weights():
     assert chosen == select(predictions.copy(), truth.copy())
 
 
-def test_few_rows_choose_nothing_but_the_best_three():
-    predictions, truth = problem(0, n=400)
-    best = np.argsort(np.square(predictions - truth).mean(axis=(1, 2)))[:3]
+@pytest.mark.parametrize(("given", "n"), [(4, 3), (10, 5), (16, 8), (20, 8)])
+def test_few_rows_choose_nothing_but_the_better_half(given, n):
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(400, 1))
+    predictions = truth + rng.normal(size=(given, 400, 1)) * np.linspace(1, 1.2, given)[:, None, None]
     chosen = select(predictions, truth)
+    best = np.argsort(np.square(predictions - truth).mean(axis=(1, 2)))[:n]
     assert sorted(chosen.members) == sorted(best)
-    assert chosen.weights == pytest.approx([1 / 3] * 3)
+    assert chosen.weights == pytest.approx([1 / n] * n)
+
+
+def test_of_few_rows_the_worst_are_left_out_until_the_rest_helps():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(400, 1))
+    predictions = truth + rng.normal(size=(10, 400, 1)) * np.array([1.0, 1.0, *[20.0] * 8])[:, None, None]
+    assert sorted(select(predictions, truth).members) == [0, 1]
 
 
 @pytest.mark.parametrize("n", [100, 1000])

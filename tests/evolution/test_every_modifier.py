@@ -38,7 +38,7 @@ OWN = images(halving="fixed")
 # Reasons that can come up at all: limits of the space, rules of the graph, and the modifiers' own.
 REASONS = {
     *("min_layers", "max_layers", "max_edges", "max_mass", "max_in_degree", "max_out_degree", "min_units", "max_units"),
-    *("image size", "images", "after the input", "decision layers"),
+    *("image size", "images", "after the input", "decision layers", "linear_model"),
     *("nowhere to apply", "no other label fits", "no label fits"),
 }
 

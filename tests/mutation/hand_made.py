@@ -65,8 +65,8 @@ FAULTS = (
     _fault(
         "recommend by one sample",
         "searchers/nasbot.py",
-        "view.belief.denoised.mean(axis=0)",
-        "view.belief.denoised[0]",
+        "-view.belief.denoised.mean(axis=0), kind",
+        "-view.belief.denoised[0], kind",
         "searchers/test_nasbot.py",
     ),
     _fault(
@@ -86,7 +86,7 @@ FAULTS = (
     _fault(
         "a cancelled trial resets the failures in a row",
         "study/loop.py",
-        "elif isinstance(event.outcome, Scored):\n            self._failures.clear()",
+        "elif isinstance(event.outcome, Scored | Stopped):\n            self._failures.clear()",
         "else:\n            self._failures.clear()",
         "execution/test_environment.py",
     ),

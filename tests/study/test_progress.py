@@ -65,10 +65,15 @@ nasbot.maximise(score, "mlp-reg", name=None, trials=50)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_ctrl_c_ends_a_script_in_three_lines_without_a_traceback():
     """A real process and a real SIGINT, in the middle of the second evaluation."""
-    script = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert [script.stdout.readline() for _ in range(2)] == ["evaluating\n"] * 2
-    script.send_signal(signal.SIGINT)
-    _, said = script.communicate(timeout=60)
+    heeded = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # jobs in the background do not
+    command = [sys.executable, "-c", heeded + SCRIPT]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as script:
+        try:
+            assert [script.stdout.readline() for _ in range(2)] == ["evaluating\n"] * 2
+            script.send_signal(signal.SIGINT)
+            _, said = script.communicate(timeout=60)
+        finally:
+            script.kill()
     assert "Traceback" not in said
     assert said.splitlines()[0].startswith("stopped by Ctrl-C, everything is recorded: 1 trials completed")
     assert len(said.splitlines()) == 3

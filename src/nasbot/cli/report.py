@@ -32,6 +32,7 @@ def report(
     from nasbot.storage import open_storage
     from nasbot.storage.addresses import place_of
     from nasbot.study import StudyView
+    from nasbot.study.settings import naming_vocabulary
 
     others = []
     for name in compare or ():
@@ -39,7 +40,8 @@ def report(
             others.append(Snapshot.of(view, name=place_of(name).stem))
     path = place_of(study)
     with StudyView.read(study) as view, closing(open_storage(path, read_only=True)) as storage:
-        snapshot = snapshot_in(storage, path.stem, view.settings)
+        with naming_vocabulary(storage):
+            snapshot = snapshot_in(storage, path.stem, view.settings)
         html = report_html(
             snapshot,
             file=str(path),
