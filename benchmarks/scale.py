@@ -28,7 +28,7 @@ from nasbot.gp.warping import Warp, warp_values
 from nasbot.otmann import NeighbourIndex
 from nasbot.searchers import NASBOT
 from nasbot.searchers.effect import Effect
-from nasbot.searchers.nasbot import _Stopwatch
+from nasbot.searchers.knowledge import Stopwatch
 from nasbot.storage import open_storage
 from nasbot.study import Study
 from nasbot.synthetic import SYNTHETIC
@@ -200,13 +200,13 @@ def predicted(n: int, n_queries: int) -> dict[str, float]:
 def exact_effects(searcher: NASBOT, history: History, asked: Sequence[tuple[Candidate, str]]) -> list[Effect]:
     """What the searcher would say with the same hyper-parameters and all evaluated networks known at once."""
     for_belief, _, _ = np.random.default_rng(0).spawn(3)  # as ``believed`` has it
-    view = searcher._view(history, for_belief, _Stopwatch())
+    view = searcher._knowledge.view(history, for_belief, Stopwatch())
     assert view is not None
     known = tuple(history.evaluated.candidates)
-    every, rows = np.arange(len(known)), searcher._rows_among(known)
+    every, rows = np.arange(len(known)), searcher._knowledge.rows_among(known)
     belief = view.belief.knowing_only(every, rows)
-    exact = searcher._asked(belief, every, known, len(known), len(known), rows)
-    return list(searcher._effects(exact, history, asked))
+    exact = searcher._knowledge.asked(belief, every, known, len(known), len(known), rows)
+    return list(searcher._knowledge.effects(exact, history, asked))
 
 
 def fill(file: Path, n: int) -> None:

@@ -56,7 +56,7 @@ FAULTS = (
     ),
     _fault(
         "landmarks the worst half",
-        "searchers/nasbot.py",
+        "searchers/knowledge.py",
         'np.argsort(-values, kind="stable")\n    rest',
         'np.argsort(values, kind="stable")\n    rest',
         "searchers/test_thousands.py",

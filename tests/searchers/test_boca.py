@@ -13,7 +13,7 @@ from nasbot.errors import OptionError
 from nasbot.gp.kernel import otmann_kernel
 from nasbot.searchers import NASBOT
 from nasbot.searchers.boca import informative_share, shares_of, unfinished
-from nasbot.searchers.nasbot import _Stopwatch
+from nasbot.searchers.knowledge import Stopwatch
 from nasbot.study.rebuilding import searcher_from_settings
 from nasbot.trial import Failed, FailureCause, History, Scored, Stopped, Trial
 from tests.searchers.problems import SEARCHERS, made, mlp_pool, propose, value_of
@@ -48,9 +48,9 @@ def slow_share(searcher, view, candidate, shares, n_evaluated):
     """Straight from the formulas, one share and one sample of the hyper-parameters at a time, with dense algebra."""
     belief = view.belief
     n_known = view.n_known
-    rows, _ = searcher._rows_to(view, [candidate])
-    among = searcher._rows_among(view.known[:n_known])
-    own = searcher._rows_among([candidate])
+    rows, _ = searcher._knowledge.rows_to(view, [candidate])
+    among = searcher._knowledge.rows_among(view.known[:n_known])
+    own = searcher._knowledge.rows_among([candidate])
     fidelities = belief.posterior.fidelities
     tau, gamma, gap = np.zeros((3, len(shares)))
     for theta in belief.hyperparameters:
@@ -105,7 +105,7 @@ def test_the_share_is_that_of_the_slow_twin(options):
         if not any(t.fidelity < 1 for t in before.completed):
             continue
         for_belief, _, _ = stream(2, number, Role.PROPOSAL).spawn(3)
-        view = searcher._view(before, for_belief, _Stopwatch())
+        view = searcher._knowledge.view(before, for_belief, Stopwatch())
         above = 0.0 if trial.promoted_from is None else before[trial.promoted_from].fidelity
         shares = [s for s in shares_of(BOCA) if s > above]
         assert trial.fidelity == slow_share(searcher, view, trial.candidate, shares, len(before.completed))

@@ -7,7 +7,7 @@ from nasbot.acquisition import thompson_choices
 from nasbot.errors import OptionError
 from nasbot.execution import SimulatedExecutor
 from nasbot.searchers import NASBOT, RandomSearch
-from nasbot.searchers import nasbot as module
+from nasbot.searchers import knowledge as module
 from nasbot.searchers.base import ProposesMany
 from nasbot.study import Study
 from tests.searchers.problems import made, scored

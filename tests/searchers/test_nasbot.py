@@ -16,7 +16,7 @@ from nasbot.evolution.modifiers import modifiers_of
 from nasbot.gp import BeliefOptions
 from nasbot.otmann import Otmann
 from nasbot.searchers import NASBOT, Effects, EvolutionSearch, KernelTerms, Maximiser, RandomSearch, TreeBO
-from nasbot.searchers.nasbot import N_LANDMARKS
+from nasbot.searchers.knowledge import N_LANDMARKS
 from nasbot.study import Study
 from nasbot.testing.networks import random_architecture
 from nasbot.trial import Failed, FailureCause, Forecast, History, Provenance, Scored

@@ -8,7 +8,7 @@ from nasbot.evolution import Mutation, MutationOperator
 from nasbot.gp import BeliefOptions
 from nasbot.otmann import Otmann
 from nasbot.searchers import NASBOT
-from nasbot.searchers import nasbot as module
+from nasbot.searchers import knowledge as module
 from nasbot.trial import Failed, FailureCause, Trial
 from tests.searchers.problems import MLP, made, mlp_pool, propose, scored
 
@@ -90,10 +90,10 @@ def test_the_forecast_is_what_is_explained(history):
 def test_the_nearest_are_known_wherever_they_are(history):
     distances = Otmann().cross(ASKED, KNOWN).d.mean(axis=0)
     one = searcher(20)
-    view = one._view(history, np.random.default_rng(0), module._Stopwatch())
+    view = one._knowledge.view(history, np.random.default_rng(0), module.Stopwatch())
     assert view.n_evaluated == 40 + 110 % 32
     for arch, row in zip(ASKED, distances, strict=True):
-        closer = one._closer(view, history, [arch])
+        closer = one._knowledge.closer(view, history, [arch])
         assert set(np.argsort(row, kind="stable")[:3]) <= set(closer.numbers)
 
 

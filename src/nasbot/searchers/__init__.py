@@ -12,12 +12,14 @@ from nasbot.searchers.effect import Effect, Effects, Near
 
 if TYPE_CHECKING:
     from nasbot.searchers.evolution_search import EvolutionSearch
-    from nasbot.searchers.nasbot import NASBOT, KernelTerms, Maximiser
+    from nasbot.searchers.knowledge import KernelTerms
+    from nasbot.searchers.nasbot import NASBOT, Maximiser
     from nasbot.searchers.random_search import RandomSearch
     from nasbot.searchers.treebo import TreeBO
 
 _LATER = {
-    **dict.fromkeys(("NASBOT", "KernelTerms", "Maximiser"), "nasbot.searchers.nasbot"),
+    **dict.fromkeys(("NASBOT", "Maximiser"), "nasbot.searchers.nasbot"),
+    "KernelTerms": "nasbot.searchers.knowledge",
     "EvolutionSearch": "nasbot.searchers.evolution_search",
     "RandomSearch": "nasbot.searchers.random_search",
     "TreeBO": "nasbot.searchers.treebo",
