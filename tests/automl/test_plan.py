@@ -29,6 +29,17 @@ def test_a_time_budget_is_for_search_then_finals_then_assembling(budget):
     assert "then finals; a full training has 500 steps; 2 at a time" in str(plan)
 
 
+def test_a_budget_too_short_for_one_full_training_says_what_it_can_do_instead():
+    rest = {"n_steps": 100, "stored": None, "seconds": None, "most_steps": 10**6}
+    said = planned(Budget.of("4s"), 1, **rest, training_seconds=3.0).shortfall
+    assert "too short for one full training, which takes about 3 s here, where 2.6 s are left" in said
+    assert "with what they have reached by then" in said
+    assert 'give 10 s or more, or a budget in trials ("3 trials")' in said
+    assert planned(Budget.of("10s"), 1, **rest, training_seconds=3.0).shortfall is None
+    assert planned(Budget.of("1s"), 1, **rest).shortfall is None
+    assert planned(Budget(3), 1, **rest, training_seconds=3.0).shortfall is None
+
+
 @pytest.mark.parametrize(("trials", "finals"), [(1, 0), (3, 0), (4, 1), (20, 5)])
 def test_a_budget_in_trials_keeps_a_quarter_of_them_for_finals(trials, finals):
     plan = Plan(Budget(trials), 1, None, 30.0)

@@ -1,5 +1,6 @@
 """``nasbot.search``: from data to a model, in memory and on disk, resumed and refused."""
 
+import logging
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -367,6 +368,14 @@ def test_images_search_cnns():
     study = nasbot.search(images, labels, budget=1, name=None, **QUICK)
     assert study.best.arch.kind == "cnn"
     assert study.best.predict(images[:3]).tolist() != []
+
+
+def test_a_budget_too_short_for_one_full_training_is_searched_and_said(wine, monkeypatch, caplog):
+    monkeypatch.setattr(searching, "calibrated", lambda *_, **__: Calibration(100, 1.0, (), 0.0))
+    with caplog.at_level(logging.WARNING, logger="nasbot"):
+        study = nasbot.search(*wine, budget="3s", name=None, folds=1, workers=1)
+    assert ["one full training, which takes about 1e+02 s" in r.getMessage() for r in caplog.records] == [True]
+    assert study.best is not None
 
 
 @pytest.mark.parametrize("fidelity", ["rows", nasbot.Fidelity(1 / 4, 2, of="rows")])

@@ -58,6 +58,21 @@ def test_numbers_are_predicted(friedman):
     assert fitted.network_.arch == fitted.architecture_
 
 
+@pytest.mark.parametrize(("made", "name"), [(regressor, "friedman"), (classifier, "digits")])
+def test_short_trainings_come_first_where_a_fidelity_is_given(made, name, request, tmp_path):
+    X, y = request.getfixturevalue(name)
+    options = {"budget": 5, "steps": 45, "pool": [], "refit": False, "folds": 1, "study": tmp_path / "study.sqlite"}
+    fitted = made(**options, fidelity="steps").fit(X, y)
+    with nasbot.StudyView.read(tmp_path / "study.sqlite") as view:
+        steps = [(t.fidelity, t.outcome.details["steps"]) for t in view.history.completed if t.origin.was_proposed]
+    assert (pytest.approx(1 / 9), 5) in steps
+    assert clone(fitted).fidelity == "steps"
+    with pytest.raises(StudyError, match=r"fidelity.*stored.*given nothing"):
+        made(**options).fit(X, y)
+    with pytest.raises(NasbotError, match="fidelity: expected none, steps, rows, boca"):
+        made(fidelity="epochs").fit(X, y)
+
+
 def test_classes_are_predicted(digits):
     X, y = digits
     names = np.array([f"digit {i}" for i in range(10)])

@@ -157,6 +157,19 @@ def test_an_objective_that_raises_at_one_fidelity_loses_nothing_else(kind, fidel
     assert history.best.value == max(score(trial.arch) for trial in history.completed if trial.fidelity == 1)
 
 
+def test_a_run_that_fails_at_one_fidelity_alone_says_at_which():
+    def objective(arch, trial):
+        if trial.fidelity < 0.2:
+            raise ValueError("too few epochs for the schedule")
+        return score(arch)
+
+    study = Study.in_memory(made(RandomSearch, fidelity=RUNGS), seed=1)
+    said = r"3 trials in a row failed \(3 exception, all at 1/9 of a training\); the last: .*too few epochs"
+    with pytest.raises(StudyError, match=said):
+        study.optimise(objective, 24, max_consecutive_failures=3)
+    assert study.history.best is not None
+
+
 def test_another_fidelity_is_refused_and_nothing_is_lost(tmp_path):
     path = tmp_path / "study.sqlite"
     with Study.open(path, made(RandomSearch, fidelity=RUNGS)) as study:

@@ -32,6 +32,7 @@ SHORTEST_TRAINING, LONGEST_TRAINING = 0.5, 600.0  # seconds of a full one
 LEAST_STEPS, MOST_EPOCHS = 100, 400
 SECONDS_FOR_CARE = 200.0  # of a budget from which a full training is tried before its length is settled
 SLACK = 4.0  # times the time of a full training of the baseline, after which a training ends with what it has
+ENOUGH = 2 / SEARCH_SHARE  # times one full training: a budget in which a few fit, with reading and calibrating
 WORTH_STRETCHING = 1.5  # times longer: less is not worth training anything again for
 DEFAULT_SECONDS = 30.0  # for one training, where the budget is in trials
 FINAL_TRIALS = 0.25  # of a budget in trials
@@ -56,6 +57,7 @@ class Plan:
     refit_seconds: float | None = None
     folds: int = 1  # of a cross-validation by which trials are judged; 1: by the validation rows
     stretch: float = 1.0  # how many times longer finals are, in a study that goes on with more time than it began with
+    training_seconds: float | None = None  # that a full training of the baseline is expected to take; None: not known
 
     @property
     def search(self) -> Budget:
@@ -89,6 +91,18 @@ class Plan:
         if self.budget.seconds is None:
             return self.budget
         return Budget(self.budget.trials, (1 - ASSEMBLING_SHARE) * self.budget.seconds)
+
+    @property
+    def shortfall(self) -> str | None:
+        """What people are told where not one full training fits into the search; None where one does."""
+        needed, given = self.training_seconds, self.search.seconds
+        if needed is None or given is None or needed <= given:
+            return None
+        return (
+            f"budget: too short for one full training, which takes about {needed:.2g} s here, where {given:.2g} s are left "
+            "for searching; trainings end when the time does, with what they have reached by then. For whole ones give "
+            f'{math.ceil(ENOUGH * needed)} s or more, or a budget in trials ("3 trials"), which waits for them'
+        )
 
     def to_dict(self) -> dict[str, Json]:
         """What a study must go on with."""
@@ -161,6 +175,7 @@ def planned(
     most_steps: int,
     refit_seconds: float | None = None,
     folds: int = 1,
+    training_seconds: float | None = None,
 ) -> Plan:
     """The plan of a search: that of the stored study where there is one, else with trainings of ``n_steps``.
 
@@ -175,7 +190,7 @@ def planned(
         return Plan(budget, workers, n_steps, seconds or each, refit_seconds, folds, stretch)
     full = full_training_seconds(budget, workers)
     longest = seconds or (DEFAULT_SECONDS if full is None else round(SLACK * full, 1))
-    return Plan(budget, workers, n_steps, longest, refit_seconds, folds)
+    return Plan(budget, workers, n_steps, longest, refit_seconds, folds, training_seconds=training_seconds)
 
 
 def space_for(

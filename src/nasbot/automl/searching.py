@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from nasbot.searchers.base import Searcher
     from nasbot.training.recipes import Recipe
 
+LOG = logging.getLogger("nasbot")
 AUTOMATIC = "…"  # a name made from the data
 FAILURES_IN_A_ROW = 3
 SEARCHERS = ("nasbot", "random", "evolution", "treebo")
@@ -282,7 +284,10 @@ def search(
         most_steps=longest,
         refit_seconds=_for_refits(path, where.vocabulary, data, total, n_workers, length, n_folds) if refit else None,
         folds=n_folds,
+        training_seconds=None if length is None else length.n_steps * length.seconds_per_step * n_folds,
     )
+    if plan.shortfall is not None:
+        LOG.warning(plan.shortfall)
     has_length = plan.n_steps is None or chosen.settings(data.input_shape).n_steps is not None
     trained = chosen if has_length else chosen.changed(n_steps=plan.n_steps)
     context: dict[str, Json] = {

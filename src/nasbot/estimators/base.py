@@ -44,6 +44,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         refit: bool = True,
         tune: Any = "auto",
         attributes: Any = None,
+        fidelity: Any = None,
         pool: Any = "default",
         random_state: Any = 0,
     ) -> None:
@@ -62,6 +63,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         self.refit = refit
         self.tune = tune
         self.attributes = attributes
+        self.fidelity = fidelity
         self.pool = pool
         self.random_state = random_state
 
@@ -103,6 +105,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             searcher=self.searcher,
             tune=self.tune,
             attributes=self.attributes,
+            fidelity=self.fidelity,
             pool=self.pool,
             folds=self.folds,
             refit=self.refit,

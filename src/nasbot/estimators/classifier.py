@@ -39,6 +39,7 @@ class NASBOTClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc] 
     refit : whether the model's networks are at last trained on the validation rows, too.
     tune : params that are searched with the networks: "auto", names, ``{"learning_rate": Float(...)}``, or None.
     attributes : options of single layers that are searched: some of dropout, norm, weight_decay, or "all".
+    fidelity : short trainings that decide who gets a full one: "steps", "rows", "boca" or ``Fidelity(...)``; None: no.
     pool : the networks to begin with: "default" (strong plain ones), "paper", or a list of networks.
     random_state : a whole number makes everything repeatable.
 
@@ -71,6 +72,7 @@ class NASBOTClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc] 
         refit: bool = True,
         tune: Any = "auto",
         attributes: Any = None,
+        fidelity: Any = None,
         pool: Any = "default",
         random_state: Any = 0,
     ) -> None:
@@ -90,6 +92,7 @@ class NASBOTClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc] 
             refit=refit,
             tune=tune,
             attributes=attributes,
+            fidelity=fidelity,
             pool=pool,
             random_state=random_state,
         )

@@ -32,6 +32,7 @@ class NASBOTRegressor(RegressorMixin, SearchEstimator):  # type: ignore[misc]  #
     refit : whether the model's networks are at last trained on the validation rows, too.
     tune : params that are searched with the networks: "auto", names, ``{"learning_rate": Float(...)}``, or None.
     attributes : options of single layers that are searched: some of dropout, norm, weight_decay, or "all".
+    fidelity : short trainings that decide who gets a full one: "steps", "rows", "boca" or ``Fidelity(...)``; None: no.
     pool : the networks to begin with: "default" (strong plain ones), "paper", or a list of networks.
     random_state : a whole number makes everything repeatable.
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from nasbot.domain import share_in_words
 from nasbot.errors import ExhaustedError, FailingError, OptionError, StudyError
 from nasbot.execution import Event, Executor, Finished, Reported
 from nasbot.execution.interruption import allowed
@@ -59,7 +60,7 @@ class Loop:
         self._tell = on_change or (lambda trial: None)
         self._running: set[int] = set()
         self._elsewhere = {t.number for t in study.history.pending if t.state is TrialState.RUNNING}  # asked by hand
-        self._failures: list[Failed] = []  # since the last success
+        self._failures: list[tuple[Failed, float]] = []  # since the last success, and at which fidelities
         self._is_paused = self._rests_now = self._ends_now = False
         self._recovery = 0.0  # seconds to wait until the machine may have recovered
         self.is_stopping = False  # because somebody asked for it
@@ -169,7 +170,7 @@ class Loop:
         if request is not None:
             self._study.answer(request, f"trial {trial.number} is {trial.state}")
         if isinstance(event.outcome, Failed):
-            self._failures.append(event.outcome)
+            self._failures.append((event.outcome, trial.fidelity))
         elif isinstance(event.outcome, Scored | Stopped):
             self._failures.clear()
         self._tell(trial)
@@ -274,12 +275,14 @@ class Loop:
             self._tell(trial)
 
     def _summary(self) -> str:
-        counts = Counter(failure.cause for failure in self._failures)
+        counts = Counter(failure.cause for failure, _ in self._failures)
         causes = ", ".join(f"{n} {cause}" for cause, n in counts.most_common())
-        last = next((line for line in self._failures[-1].message.splitlines() if line), "no message")
+        last = next((line for line in self._failures[-1][0].message.splitlines() if line), "no message")
         n = len(self._study.history.completed)
+        shares = {fidelity for _, fidelity in self._failures}
+        where = f", all at {share_in_words(*shares)}" if len(shares) == 1 and max(shares) < 1 else ""
         return (
-            f"stopped: {len(self._failures)} trials in a row failed ({causes}); the last: {last[:300]}. "
+            f"stopped: {len(self._failures)} trials in a row failed ({causes}{where}); the last: {last[:300]}. "
             f"{n} completed trials are kept; max_consecutive_failures sets how many failures end a run"
         )
 
