@@ -99,9 +99,9 @@ class Plan:
         if needed is None or given is None or needed <= given:
             return None
         return (
-            f"budget: too short for one full training, which takes about {needed:.2g} s here, where {given:.2g} s are left "
-            "for searching; trainings end when the time does, with what they have reached by then. For whole ones give "
-            f'{math.ceil(ENOUGH * needed)} s or more, or a budget in trials ("3 trials"), which waits for them'
+            f"budget: too short for one full training, which takes about {needed:.2g} s here, where {given:.2g} s are "
+            "left for searching; trainings end when the time does, with what they have reached by then. For whole ones "
+            f'give {math.ceil(ENOUGH * needed)} s or more, or a budget in trials ("3 trials"), which waits for them'
         )
 
     def to_dict(self) -> dict[str, Json]:
