@@ -153,7 +153,7 @@ def test_code_imports_only_torch_and_predicts_from_raw_rows_of_any_kind(tmp_path
     X, y = table()
     model = model_of(dataset_of(X, y))
     export(model, tmp_path / "houses.py", title="Prices of houses.")
-    assert imports_of(tmp_path / "houses.py") == {"torch"}
+    assert imports_of(tmp_path / "houses.py") - sys.stdlib_module_names == {"torch"}
     expected = model.preprocessing.restored(outputs(model.network, model.preprocessing.X(X)))
     (tmp_path / "rows.json").write_text(X.to_json(orient="records"))
     code = "import json, houses; rows = json.load(open('rows.json')); network = houses.load()\n"
@@ -192,6 +192,139 @@ def test_code_for_tables_of_numbers_takes_arrays(tmp_path):
     assert "same" in (tmp_path / "net.py").read_text()  # its place in a row is needed, though it is not looked at
     expected = model.preprocessing.restored(outputs(model.network, model.preprocessing.X(X)))
     np.testing.assert_allclose(module.predict(module.load(), X.to_numpy())[:, 0].numpy(), expected, rtol=1e-6)
+
+
+# -- code and people's tables ------------------------------------------------------------------------------------------
+
+
+def everyday(rows=60):
+    """Numbers with gaps, categories, whole numbers that are categories, dates, and a column that says nothing."""
+    frame, y = table(rows)
+    frame["zip"] = pd.Categorical(np.arange(rows) % 3 + 10115)
+    frame["sold"] = pd.Timestamp("2021-01-30 07:00") + pd.to_timedelta(np.arange(rows) * 31, unit="h")
+    frame.loc[3, "sold"] = pd.NaT
+    frame["seen"] = [f"{day % 28 + 1}.{day % 12 + 1}.{2019 + day % 3}" for day in range(rows)]
+    return frame, y
+
+
+@pytest.fixture(scope="module")
+def houses(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("houses")
+    X, y = everyday()
+    model = model_of(dataset_of(X, y))
+    export(model, folder / "houses.py")
+    return model, loaded(folder / "houses.py"), X, folder
+
+
+def in_polars(frame):
+    polars = pytest.importorskip("polars")
+    return polars.from_pandas(frame.assign(zip=frame["zip"].astype(str)))
+
+
+FORMS = {
+    "pandas": lambda frame: frame,
+    "nullable": lambda frame: frame.convert_dtypes(),
+    "polars": in_polars,
+    "pyarrow": lambda frame: pytest.importorskip("pyarrow").Table.from_pandas(frame),
+    "dictionaries": lambda frame: frame.astype(object).to_dict("records"),
+    "objects": lambda frame: frame.astype(object).to_numpy(),
+    "lists": lambda frame: frame.astype(object).to_numpy().tolist(),
+    "codes as numbers": lambda frame: frame.assign(zip=frame["zip"].astype(float)),
+    "other order, more columns": lambda frame: frame[frame.columns[::-1]].assign(more=1),
+    "without what is not looked at": lambda frame: frame.drop(columns="same"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_code_takes_rows_in_any_form(form, houses):
+    model, module, X, _ = houses
+    given = FORMS[form](X)
+    np.testing.assert_allclose(module.prepare(given).numpy(), model.preprocessing.X(X), atol=1e-6)
+    np.testing.assert_allclose(module.predict(module.load(), given)[:, 0].numpy(), model.predict(X), rtol=1e-5)
+
+
+def test_code_names_the_columns_that_are_missing(houses):
+    _, module, X, _ = houses
+    with pytest.raises(ValueError, match="no column 'size', 'zip'; got 'colour', 'rooms', 'same', 'sold', 'seen'"):
+        module.prepare(X.drop(columns=["size", "zip"]))
+    with pytest.raises(ValueError, match="no column 'zip'"):
+        module.prepare([dict.fromkeys(X.columns, 1), {name: 1 for name in X.columns if name != "zip"}])
+    with pytest.raises(ValueError, match=r"expected \(rows, 7\)"):
+        module.prepare(X.to_numpy()[:, 1:])
+    with pytest.raises(ValueError, match="expected rows of 7 values"):
+        module.prepare([[1, 2]])
+
+
+def test_code_says_which_categories_it_does_not_know(houses):
+    model, module, X, _ = houses
+    odd = X.assign(colour="mauve")
+    with pytest.warns(UserWarning, match="column 'colour': 60 rows hold none of the known values, such as 'mauve'"):
+        prepared = module.prepare(odd)
+    np.testing.assert_allclose(prepared.numpy(), model.preprocessing.X(odd), atol=1e-6)
+
+
+@pytest.mark.parametrize(("value", "said"), [("big", "column 'size', row 3: expected a number"), (np.inf, "infinite")])
+def test_code_refuses_what_is_no_number(value, said, houses):
+    _, module, X, _ = houses
+    odd = X.astype({"size": object})
+    odd.loc[2, "size"] = value
+    with pytest.raises(ValueError, match=said):
+        module.prepare(odd)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_code_predicts_the_lines_of_a_csv_file(separator, houses):
+    model, _, X, folder = houses
+    X.to_csv(folder / "new.csv", index=False, sep=separator)
+    done = in_shell(folder, "houses.py", "new.csv")
+    assert done.returncode == 0, done.stderr
+    head, *lines = done.stdout.splitlines()
+    assert head == "prediction"
+    np.testing.assert_allclose([float(line) for line in lines], model.predict(X), rtol=1e-5)
+
+
+def test_code_predicts_classes_of_a_csv_file_in_batches(tmp_path):
+    X, _ = everyday()
+    model = model_of(dataset_of(X, np.array(["cat", "it's"])[np.arange(len(X)) % 2]))
+    export(model, tmp_path / "pets.py")
+    X.to_csv(tmp_path / "new.csv", index=False)
+    module = loaded(tmp_path / "pets.py")
+    with (tmp_path / "out.csv").open("w") as out:
+        module.predict_file(tmp_path / "new.csv", out, rows=7)
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert list(found.columns) == ["prediction", "probability_cat", "probability_it's"]
+    assert found["prediction"].tolist() == model.predict(X).tolist()
+    np.testing.assert_allclose(found.iloc[:, 1:], model.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "usage: python houses.py new.csv > predicted.csv"),
+        (["none.csv"], "none.csv: "),
+        (["short.csv"], "short.csv: no column 'size'"),
+        (["ragged.csv"], "ragged.csv: expected 2 values in each line"),
+    ],
+)
+def test_code_in_a_shell_says_what_is_wrong_in_one_line(arguments, said, houses):
+    *_, folder = houses
+    (folder / "short.csv").write_text("a,b\n1,2\n")
+    (folder / "ragged.csv").write_text("a,b\n1,2,3\n")
+    done = in_shell(folder, "houses.py", *arguments)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith(said)
+
+
+def in_shell(folder, *arguments):
+    return subprocess.run(
+        [sys.executable, "-I", "-W", "error", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
 
 
 @pytest.mark.parametrize("shape", [(40, 8, 9), (40, 8, 9, 3), (40, 3, 8, 9)], ids=str)

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 PARTS = ("year", "month", "day", "weekday", "hour")
 ORDERS = ("ymd", "dmy", "mdy")
 _TIME = r"(?:[T\s]+(\d{1,2}):\d{2}[\d:.,]*\s*([AaPp])?.*)?\s*"
-_YEAR_FIRST = re.compile(r"\s*(\d{4})([-/.])(\d{1,2})[-/.](\d{1,2})" + _TIME)
-_YEAR_LAST = re.compile(r"\s*(\d{1,2})([-/.])(\d{1,2})[-/.](\d{2}|\d{4})" + _TIME)
+YEAR_FIRST = re.compile(r"\s*(\d{4})([-/.])(\d{1,2})[-/.](\d{1,2})" + _TIME)
+YEAR_LAST = re.compile(r"\s*(\d{1,2})([-/.])(\d{1,2})[-/.](\d{2}|\d{4})" + _TIME)
 _LOOKED_AT = 200  # values, to tell dates from categories
-_CENTURY = 70  # years of two digits from here on are of 19..
+CENTURY = 70  # years of two digits from here on are of 19..
 
 
 def is_date(series: pd.Series[Any]) -> bool:
@@ -57,7 +57,7 @@ def date_column(name: str, series: pd.Series[Any], train: np.ndarray) -> Column:
 
 def order_of(series: pd.Series[Any]) -> str:
     """What dates with the year last begin with: the day where a number above 12 says so, or no slash is used."""
-    found = [m for value in series.dropna() if isinstance(value, str) and (m := _YEAR_LAST.fullmatch(value))]
+    found = [m for value in series.dropna() if isinstance(value, str) and (m := YEAR_LAST.fullmatch(value))]
     if not found:
         return "ymd"
     if any(int(m[1]) > 12 for m in found):
@@ -83,7 +83,7 @@ def parts_of(series: pd.Series[Any], order: str, parts: Sequence[str]) -> np.nda
 
 
 def _matched(text: str) -> re.Match[str] | None:
-    return _YEAR_FIRST.fullmatch(text) or _YEAR_LAST.fullmatch(text)
+    return YEAR_FIRST.fullmatch(text) or YEAR_LAST.fullmatch(text)
 
 
 def _written(series: pd.Series[Any], order: str) -> pd.Series[Any]:
@@ -102,12 +102,12 @@ def _fields(value: Any, order: str) -> tuple[float, float, float, float]:
         return value.year, value.month, value.day, getattr(value, "hour", 0)
     if not isinstance(value, str):
         return nothing
-    if match := _YEAR_FIRST.fullmatch(value):
+    if match := YEAR_FIRST.fullmatch(value):
         year, month, day = int(match[1]), int(match[3]), int(match[4])
-    elif match := _YEAR_LAST.fullmatch(value):
+    elif match := YEAR_LAST.fullmatch(value):
         first, second, year = int(match[1]), int(match[3]), int(match[4])
         day, month = (second, first) if order == "mdy" else (first, second)
-        year += 0 if len(match[4]) == 4 else 2000 if year < _CENTURY else 1900
+        year += 0 if len(match[4]) == 4 else 2000 if year < CENTURY else 1900
     else:
         return nothing
     hour = int(match[5] or 0)

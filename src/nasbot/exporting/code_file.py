@@ -1,4 +1,4 @@
-"""A trained network or ensemble as one Python file that imports only torch, layer by layer, its weights beside it.
+"""A trained network or ensemble as one Python file that needs only torch, layer by layer, its weights beside it.
 
 The weights are a safetensors file, in which the tensors lie in the order of their names: the file of code reads it
 without the package of that name. What was done to the data is in the code as plain numbers.
@@ -16,17 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from nasbot.data.preparations import Preparation
-from nasbot.data.preprocessing import (
-    CategoryColumn,
-    DateColumn,
-    DroppedColumn,
-    Images,
-    NumberColumn,
-    NumberTarget,
-    Preprocessing,
-    Table,
-)
+from nasbot.data.preprocessing import Images, NumberTarget, Preprocessing, Table
 from nasbot.errors import ExportError
+from nasbot.exporting.code_tables import columns_constant, imports_of, main_of, prepare_table
 from nasbot.exporting.lowering import INPUT, lowered
 from nasbot.training.activations import ACTIVATIONS
 from nasbot.training.ensemble import Ensemble, networks_of
@@ -59,7 +51,7 @@ It needs torch and the weights beside it, {weights}, and nothing else:
 {shape}
 """
 
-import torch
+{imports}import torch
 '''
 
 LOAD = '''
@@ -87,50 +79,6 @@ def prepare(images):
         images = images[:, None]
 {move}    return (images - torch.tensor(CENTRES)[:, None, None]) / torch.tensor(SCALES)[:, None, None]
 '''
-
-PREPARE_NUMBERS = '''
-
-def {name}(rows):
-    """A table of numbers with the {n} columns of COLUMNS, gaps as nan, {result}."""
-    values = torch.asarray(rows, dtype=torch.float64, copy=True)
-    inputs = []
-    for column, (name, fill, centre, scale, marks_gaps) in enumerate(COLUMNS):
-        gaps = values[:, column].isnan()
-        if scale is not None:  # None: a column that the network does not look at
-            inputs.append((torch.where(gaps, fill, values[:, column]) - centre) / scale)
-        if marks_gaps:
-            inputs.append(gaps.to(torch.float64))
-    return torch.stack(inputs, dim=1).to(torch.float32)
-'''
-
-PREPARE_MIXED = '''
-
-def {name}(rows):
-    """Rows as dictionaries by column name, gaps as None or nan, {result}."""
-    inputs = []
-    for row in rows:
-        numbers = []
-        for name, values, fill, centre, scale, marks_gaps in COLUMNS:
-            value = row[name]
-            gap = value is None or value != value
-{dates}            if values is None:
-                numbers.append(((fill if gap else float(value)) - centre) / scale)
-            else:
-                numbers += [float(not gap and str(value) == known) for known in values]
-            if marks_gaps:
-                numbers.append(float(gap))
-        inputs.append(numbers)
-    return torch.tensor(inputs, dtype=torch.float64).to(torch.float32)
-'''
-
-DATES = """            if isinstance(values, dict):  # a date, as an object or as text such as 2024-03-01
-                when = value if gap or hasattr(value, "year") else datetime.fromisoformat(value)
-                for part, (centre, scale) in values.items():
-                    number = 0 if gap else when.weekday() if part == "weekday" else getattr(when, part, 0)
-                    numbers.append(0.0 if gap else (number - centre) / scale)
-                numbers += [float(gap)] * marks_gaps
-                continue
-"""
 
 ENCODE = '''
 
@@ -223,7 +171,14 @@ def code_of(network: Network | Ensemble, preprocessing: Preprocessing | None, *,
     usage = "    outputs = network(x)" if preprocessing is None else f"    predict(network, {what})"
     shape = "x has the shape (n, " + ", ".join(map(str, network.input_shape)) + ")"
     shape += ", already prepared." if preprocessing is None else ": that is what prepare gives and the network takes."
-    parts = [HEAD.format(title=_docstring(title), weights=_docstring(weights), usage=usage, shape=shape)]
+    imports = ""
+    if preprocessing is not None and isinstance(preprocessing.inputs, Table):
+        own = _docstring(weights.removesuffix(".weights.safetensors"))
+        usage += f"\n\nor in a shell, for the lines of a CSV file:\n\n    python {own}.py new.csv > predicted.csv"
+        imports = imports_of(preprocessing.inputs) + "\n"
+    parts = [
+        HEAD.format(title=_docstring(title), weights=_docstring(weights), usage=usage, shape=shape, imports=imports)
+    ]
     if preprocessing is not None:
         parts.append(_constants(preprocessing))
     parts.append(_limits(network, preprocessing))
@@ -235,6 +190,7 @@ def code_of(network: Network | Ensemble, preprocessing: Preprocessing | None, *,
     parts.append(LOAD)
     if preprocessing is not None:
         parts += [_prepare(preprocessing), _predict(preprocessing, what)]
+        parts.append(main_of(preprocessing) if what == "rows" else "")
     return "".join(parts)
 
 
@@ -368,7 +324,7 @@ def _constants(preprocessing: Preprocessing) -> str:
     else:
         named |= {"CLASSES": list(target.classes)}
     text = "".join(f"\n{name} = {_literal(value)}" for name, value in named.items()) + "\n"
-    return text + (_columns(inputs) if isinstance(inputs, Table) else "")
+    return text + (columns_constant(inputs) if isinstance(inputs, Table) else "")
 
 
 def _limits(network: Network | Ensemble, preprocessing: Preprocessing | None) -> str:
@@ -396,35 +352,6 @@ def _encoding(preparation: Preparation | None, i: str, whom: str) -> str:
     return text + ENCODE.format(i=i, whom=whom, what=what, fields=fields, encode=encode.lstrip("\n"))
 
 
-def _columns(table: Table) -> str:
-    rows: list[tuple[object, ...]]
-    if _only_numbers(table):
-        heading = "name, what stands for a gap, centre, scale, whether gaps are marked"
-        rows = [
-            (x.name, x.fill, x.centre, x.scale, x.marks_gaps)
-            if isinstance(x, NumberColumn)
-            else (x.name, None, None, None, False)
-            for x in table.columns
-        ]
-    else:
-        heading = "name, categories, what stands for a gap, centre, scale, whether gaps are marked"
-        rows = [_mixed_row(x) for x in table.columns if not isinstance(x, DroppedColumn)]
-    return f"# {heading}\nCOLUMNS = [\n" + "".join(f"    {row!r},\n" for row in rows) + "]\n"
-
-
-def _mixed_row(column: NumberColumn | CategoryColumn | DateColumn) -> tuple[object, ...]:
-    if isinstance(column, DateColumn):
-        scales = zip(column.centres, column.scales, strict=True)
-        return column.name, dict(zip(column.parts, scales, strict=True)), None, None, None, column.marks_gaps
-    if isinstance(column, NumberColumn):
-        return column.name, None, column.fill, column.centre, column.scale, column.marks_gaps
-    return column.name, list(column.values), None, None, None, column.marks_gaps
-
-
-def _only_numbers(table: Table) -> bool:
-    return not any(isinstance(column, CategoryColumn | DateColumn) for column in table.columns)
-
-
 def _prepare(preprocessing: Preprocessing) -> str:
     inputs = preprocessing.inputs
     if isinstance(inputs, Images):
@@ -433,12 +360,7 @@ def _prepare(preprocessing: Preprocessing) -> str:
         return PREPARE_IMAGES.format(layout=layout, move=move)
     preparation = preprocessing.preparation
     name, result = ("prepare", "as the network sees it") if preparation is None else ("standardised", "standardised")
-    template = PREPARE_NUMBERS if _only_numbers(inputs) else PREPARE_MIXED
-    has_dates = any(isinstance(column, DateColumn) for column in inputs.columns)
-    text = template.format(n=len(inputs.columns), name=name, result=result, dates=DATES if has_dates else "")
-    if has_dates:
-        text = f"\nfrom datetime import datetime  # noqa: E402\n{text}"
-    return text if preparation is None else text + PREPARE
+    return prepare_table(inputs, name, result) + PREPARE * (preparation is not None)
 
 
 def _predict(preprocessing: Preprocessing, what: str) -> str:
