@@ -74,7 +74,7 @@ def test_a_trial_that_runs_again_is_told_again():
     trial = study.ask()
     recorder(trial)
     recorder(study.report(trial, 1, 0.5))
-    recorder(study.requeue(trial.number, interrupted=False))
+    recorder(study._driver.requeue(trial.number, interrupted=False))
     recorder(study.ask())
     recorder(study.tell(trial.number, Cancelled()))
     assert [event[0] for event in recorder.events] == ["began", "points", "interrupted", "began", "ended"]

@@ -164,8 +164,8 @@ def test_the_baseline_and_finals_are_trained_to_their_ends():
     study.enqueue([worst.candidate], searcher=FINAL)
     study.optimise(rising, 41)
     assert study.history[40].value == merit(worst.arch)
-    assert not study.bars(study.history[40])
-    assert not study.bars(study.history[0])
+    assert not study._driver.bars(study.history[40])
+    assert not study._driver.bars(study.history[0])
 
 
 def test_a_study_that_is_resumed_decides_as_one_that_was_not(tmp_path):
@@ -189,9 +189,9 @@ def test_a_study_that_is_resumed_decides_as_one_that_was_not(tmp_path):
 def test_a_trial_that_is_begun_again_is_asked_the_same():
     study = paced(n=30)
     trial = study.history[25]
-    then = study.bars(trial)
+    then = study._driver.bars(trial)
     study.optimise(rising, 60)
-    assert study.bars(study.history[25]) == then
+    assert study._driver.bars(study.history[25]) == then
     assert then
 
 

@@ -293,7 +293,7 @@ def test_status_in_memory():
     assert study.status().state is StudyState.IDLE
     study.optimise(score, 2, executor=SerialExecutor())
     assert status_of(study._storage).run.ending == "finished"
-    assert list(study.requests()) == []
+    assert list(study._driver.requests()) == []
 
 
 @pytest.mark.parametrize(

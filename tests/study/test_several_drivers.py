@@ -87,7 +87,7 @@ def test_stop_is_for_all_and_cancel_for_its_own(drivers, address):
     assert first.was_stopped
     assert n_evaluated == 2
     assert first.history[theirs.number].state is TrialState.RUNNING  # left to its driver
-    assert [request.kind for request in second.requests()] == [RequestKind.CANCEL, RequestKind.STOP]
+    assert [request.kind for request in second._driver.requests()] == [RequestKind.CANCEL, RequestKind.STOP]
 
 
 def test_status_knows_all_drivers(drivers, address):

@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from nasbot.domain import share_in_words
 from nasbot.errors import ExhaustedError, FailingError, OptionError, StudyError
@@ -15,11 +14,9 @@ from nasbot.execution import Event, Executor, Finished, Reported
 from nasbot.execution.interruption import allowed
 from nasbot.storage import Request, RequestKind, RunState
 from nasbot.study.budget import Budget
+from nasbot.study.driver import Driver
 from nasbot.study.settled import outlook_of
 from nasbot.trial import Cancelled, Failed, FailureCause, History, Point, Scored, Stopped, Trial, TrialState
-
-if TYPE_CHECKING:
-    from nasbot.study.study import Study
 
 LOG = logging.getLogger("nasbot")
 OnChange = Callable[[Trial], None]
@@ -36,7 +33,7 @@ class Loop:
 
     def __init__(
         self,
-        study: Study,
+        driver: Driver,
         executor: Executor,
         budget: Budget,
         max_consecutive_failures: int | None,
@@ -50,7 +47,7 @@ class Loop:
             )
         if overtime is not None and not overtime >= 0:
             raise OptionError(f"overtime: expected seconds >= 0, or None for no limit, got {overtime}")
-        self._study = study
+        self._driver = driver
         self._executor = executor
         self._budget = budget
         self._max_failures = max_consecutive_failures
@@ -59,7 +56,7 @@ class Loop:
         self.stops_when_settled = self.is_settled = False  # whether to, and whether it has
         self._tell = on_change or (lambda trial: None)
         self._running: set[int] = set()
-        self._elsewhere = {t.number for t in study.history.pending if t.state is TrialState.RUNNING}  # asked by hand
+        self._elsewhere = {t.number for t in driver.history.pending if t.state is TrialState.RUNNING}  # asked by hand
         self._failures: list[tuple[Failed, float]] = []  # since the last success, and at which fidelities
         self._is_paused = self._rests_now = self._ends_now = False
         self._recovery = 0.0  # seconds to wait until the machine may have recovered
@@ -76,7 +73,7 @@ class Loop:
                         time.sleep(REQUEST_SECONDS)
                     self._recovery -= REQUEST_SECONDS
                     continue
-                for trial in self._study.release_dead():
+                for trial in self._driver.release_dead():
                     self._tell(trial)
                 self._fill()
                 if self._is_overtime() or self._ends_now:
@@ -96,14 +93,14 @@ class Loop:
         self._propose_ahead()
         while len(self._running) < self._executor.slots and self._may_begin():
             try:
-                trial = self._study.begin(self._has_budget, proposes=self._may_propose())
+                trial = self._driver.begin(self._has_budget, proposes=self._may_propose())
             except ExhaustedError:
-                if not self._running and not self._study.waits_for_others():
+                if not self._running and not self._driver.waits_for_others():
                     raise
                 return  # what is running may open new ways
             if trial is None:
                 return
-            self._executor.submit(self._study.job(trial))
+            self._executor.submit(self._driver.job(trial))
             self._running.add(trial.number)
             self._tell(trial)
 
@@ -112,14 +109,14 @@ class Loop:
         free = self._executor.slots - len(self._running)
         if free < FREE_FOR_BATCH or not self._may_propose() or not self._may_begin():
             return
-        history = self._study.history
+        history = self._driver.history
         if self._has_budget(history):
             left = free if self._budget.trials is None else self._budget.trials - history.n_begun
-            self._study.propose_ahead(min(free, left))
+            self._driver.propose_ahead(min(free, left))
 
     def _may_propose(self) -> bool:
         if self.stops_when_settled and not self.is_settled:
-            outlook = outlook_of(self._study.history)
+            outlook = outlook_of(self._driver.history)
             self.is_settled = outlook is not None and outlook.is_settled
         return self._proposes and not self.is_settled
 
@@ -127,15 +124,15 @@ class Loop:
         return not (self._is_paused or self.is_stopping or self._is_failing())
 
     def _has_budget(self, history: History) -> bool:
-        return not self._budget.is_spent(trials=history.n_begun, seconds=self._study.elapsed())
+        return not self._budget.is_spent(trials=history.n_begun, seconds=self._driver.elapsed())
 
     def _waits_for_others(self) -> bool:
         """Wait a moment where other drivers keep this one here: one proposes, or runs what may come back to wait."""
         if not self._may_begin():
             return False
-        if self._study.waits_for_its_turn(self._has_budget, proposes=self._may_propose()):
+        if self._driver.waits_for_its_turn(self._has_budget, proposes=self._may_propose()):
             seconds = TURN_SECONDS
-        elif self._study.waits_for_others():
+        elif self._driver.waits_for_others():
             seconds = REQUEST_SECONDS
         else:
             return False
@@ -158,17 +155,17 @@ class Loop:
 
     def _extend(self, number: int, points: Sequence[Point]) -> None:
         if points:
-            self._tell(self._study.extend(number, points))
+            self._tell(self._driver.extend(number, points))
 
     def _finish(self, event: Finished) -> None:
         self._running.discard(event.number)
         request = self._cancelling.pop(event.number, None)
         if self._deserves_retry(event):
-            self._tell(self._study.requeue(event.number, interrupted=False))
+            self._tell(self._driver.requeue(event.number, interrupted=False))
             return  # if it was to be cancelled, that is asked again and meets a trial that waits
-        trial = self._study.finish(event.number, event.outcome, at=event.at)
+        trial = self._driver.finish(event.number, event.outcome, at=event.at)
         if request is not None:
-            self._study.answer(request, f"trial {trial.number} is {trial.state}")
+            self._driver.answer(request, f"trial {trial.number} is {trial.state}")
         if isinstance(event.outcome, Failed):
             self._failures.append((event.outcome, trial.fidelity))
         elif isinstance(event.outcome, Scored | Stopped):
@@ -176,7 +173,7 @@ class Loop:
         self._tell(trial)
 
     def _deserves_retry(self, event: Finished) -> bool:
-        trial = self._study.history[event.number]
+        trial = self._driver.history[event.number]
         tries = trial.attempts - trial.interruptions
         if not isinstance(event.outcome, Failed) or tries > RETRIES.get(event.outcome.cause, 0):
             return False
@@ -188,7 +185,7 @@ class Loop:
     # -- requests from outside -----------------------------------------------------------------------------------------
 
     def _heed(self) -> None:
-        for request in self._study.requests():
+        for request in self._driver.requests():
             if request.number not in {asked.number for asked in self._cancelling.values()}:
                 self._heed_one(request)
 
@@ -196,13 +193,13 @@ class Loop:
         match request.kind:
             case RequestKind.CANCEL if request.trial in self._running:
                 self._cancel(request, request.trial)
-            case RequestKind.CANCEL if request.trial is not None and self._study.runs_elsewhere(request.trial):
+            case RequestKind.CANCEL if request.trial is not None and self._driver.runs_elsewhere(request.trial):
                 return  # its driver will see to it
             case RequestKind.CANCEL | RequestKind.RETRY:
                 try:
-                    self._tell(self._study.heed(request))
+                    self._tell(self._driver.heed(request))
                 except StudyError as error:
-                    self._study.answer(request, f"refused: {error}")
+                    self._driver.answer(request, f"refused: {error}")
             case _:
                 self._turn(request)
 
@@ -212,20 +209,20 @@ class Loop:
         if request.kind in (RequestKind.STOP, RequestKind.STOP_NOW):
             self.is_stopping, state = True, RunState.STOPPING
         elif self.is_stopping:
-            self._study.answer(request, "refused: the run is stopping")
+            self._driver.answer(request, "refused: the run is stopping")
             return
         elif request.kind is RequestKind.PAUSE:
             state = RunState.PAUSED
         self._is_paused = state is RunState.PAUSED
-        self._study.note_run(state)
-        self._study.answer(request, str(state))
+        self._driver.note_run(state)
+        self._driver.answer(request, str(state))
         self._ends_now |= request.kind is RequestKind.STOP_NOW
 
     def _cancel(self, request: Request, number: int) -> None:
         try:
             self._executor.cancel(number)
         except StudyError as error:
-            self._study.answer(request, f"refused: {error}")
+            self._driver.answer(request, f"refused: {error}")
         else:
             self._cancelling[number] = request
 
@@ -233,9 +230,9 @@ class Loop:
         """Whether the run is paused and nothing runs any more; the study's clock stands still then."""
         rests = self._is_paused and not self._running
         if rests and not self._rests_now:
-            self._study.hold_clock()
+            self._driver.hold_clock()
         elif self._rests_now and not rests:
-            self._study.release_clock(self._executor.now)
+            self._driver.release_clock(self._executor.now)
         self._rests_now = rests
         return rests
 
@@ -247,7 +244,7 @@ class Loop:
     def _patience(self) -> float | None:
         """How long to wait for an event: until overtime ends, and no longer than a request may wait."""
         left = self._time_left()
-        if not self._study.can_be_asked or getattr(self._executor, "is_virtual", False):
+        if not self._driver.can_be_asked or getattr(self._executor, "is_virtual", False):
             return left
         return REQUEST_SECONDS if left is None else min(left, REQUEST_SECONDS)
 
@@ -255,7 +252,7 @@ class Loop:
         """Until overtime ends, None where there is no such moment."""
         if self._overtime is None or self._budget.seconds is None:
             return None
-        return max(0.0, self._budget.seconds + self._overtime - self._study.elapsed())
+        return max(0.0, self._budget.seconds + self._overtime - self._driver.elapsed())
 
     def _is_overtime(self) -> bool:
         return self._time_left() == 0.0
@@ -268,17 +265,17 @@ class Loop:
         while events := self._executor.wait(0):
             self._take([event for event in events if not _is_cancelled(event)])
         # From the records, not from our own set: an interrupt may have come between the two.
-        pending = self._study.history.pending
+        pending = self._driver.history.pending
         running = [t.number for t in pending if t.state is TrialState.RUNNING]
-        left = [n for n in running if n not in self._elsewhere and not self._study.runs_elsewhere(n)]
-        for trial in [self._study.requeue(number, interrupted=True) for number in left]:
+        left = [n for n in running if n not in self._elsewhere and not self._driver.runs_elsewhere(n)]
+        for trial in [self._driver.requeue(number, interrupted=True) for number in left]:
             self._tell(trial)
 
     def _summary(self) -> str:
         counts = Counter(failure.cause for failure, _ in self._failures)
         causes = ", ".join(f"{n} {cause}" for cause, n in counts.most_common())
         last = next((line for line in self._failures[-1][0].message.splitlines() if line), "no message")
-        n = len(self._study.history.completed)
+        n = len(self._driver.history.completed)
         shares = {fidelity for _, fidelity in self._failures}
         where = f", all at {share_in_words(*shares)}" if len(shares) == 1 and max(shares) < 1 else ""
         return (

@@ -1,6 +1,6 @@
 """A study to look at: what is recorded of it, what its searcher believes, and whether anybody drives it.
 
-Reading changes nothing; ``study.py`` has the study that is driven.
+Reading changes nothing; ``study.py`` has the study that is driven, ``driver.py`` what drives it.
 """
 
 from __future__ import annotations
