@@ -87,6 +87,8 @@ def described(trial: Trial) -> str:
         return one_line(parent + "; ".join(origin.changes))
     if origin.searcher == FINAL:
         return f"final: trial {origin.of_trial} with another seed"
+    if origin.was_proposed and origin.of_trial is not None:
+        return f"repeat of trial {origin.of_trial} with another seed"
     return "initial pool" if origin.searcher == POOL else "new"
 
 

@@ -24,13 +24,17 @@ Objective: TypeAlias = Callable[..., object]
 
 @dataclass(frozen=True)
 class Job:
-    """One evaluation to do: the trial's number, its candidate and fidelity, the study's seed, and a pacer's bars."""
+    """One evaluation to do: the trial's number, its candidate and fidelity, the study's seed, and a pacer's bars.
+
+    ``draws_as`` is the trial whose random numbers it draws: of a promotion the first one below it; None: its own.
+    """
 
     number: int
     candidate: Candidate
     seed: int = 0
     fidelity: float = 1.0
     bars: tuple[Bar, ...] = ()
+    draws_as: int | None = None
 
     @property
     def arch(self) -> Architecture:

@@ -45,7 +45,8 @@ class LiveTrial:
         self.arch: Architecture = job.arch
         self.params: Params = job.candidate.params
         self.fidelity = job.fidelity  # the share of a full training, in (0, 1]; more for finals
-        self.seed = derived_seed(job.seed, job.number, Role.OBJECTIVE)  # for libraries that want a whole number
+        self._draws_as = job.number if job.draws_as is None else job.draws_as
+        self.seed = derived_seed(job.seed, self._draws_as, Role.OBJECTIVE)  # for libraries that want a whole number
         self.stopped: Stopped | None = None  # once a bar was missed
         self._study_seed = job.seed
         self._send = send
@@ -56,7 +57,7 @@ class LiveTrial:
     @property
     def rng(self) -> np.random.Generator:
         """A fresh generator that is the same whenever and wherever this trial runs."""
-        return stream(self._study_seed, self.number, Role.OBJECTIVE)
+        return stream(self._study_seed, self._draws_as, Role.OBJECTIVE)
 
     def report(self, step: int, value: float) -> None:
         """Add a point to the trial's curve. A value that is not finite is not recorded; the trial goes on.

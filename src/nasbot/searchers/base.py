@@ -69,7 +69,8 @@ class Searcher(Protocol):
     - Of a pending trial it uses only the candidate, its fidelity, its origin and the notes. Whether one waits or
       already runs, and its curve so far, depend on luck.
     - New: the proposal lies in ``domain`` and is not, up to isomorphism, in ``history.seen``; a promotion is a known
-      candidate at a fidelity that is not in ``history.seen_at``.
+      candidate at a fidelity that is not in ``history.seen_at``. A repeat, one of the best again with another seed,
+      says of which completed trial: ``origin.of_trial``.
     - Total: any history of candidates of the domain is answered, also an empty one, one in which all failed, and one
       with equal values. Where nothing new is left, it raises ExhaustedError.
     - It changes neither history nor global state.

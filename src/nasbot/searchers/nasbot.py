@@ -106,6 +106,7 @@ class NASBOT(PoolSearcher):
         kernel_terms: terms of the kernel: both, d, d_bar, each of these with ``+features``, or features alone.
         cost_weight: how much log cost counts against log utility; above 0 the space needs its ``input_shape``.
         prior: values of params around which good ones are expected, their defaults if not given; None: anywhere.
+        repeats_best: evaluate one of the best two again, with another seed, where they differ by less than the noise.
         name: shown with its trials.
 
     Raises:

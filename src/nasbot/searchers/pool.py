@@ -19,6 +19,7 @@ from nasbot.domain import BOCA, PROMOTION, Domain, Fidelity, Param, check_pool, 
 from nasbot.errors import ExhaustedError, OptionError
 from nasbot.evolution import MODIFIERS, MutationOperator, one_step_edits
 from nasbot.evolution.modifiers import AnyModifier
+from nasbot.searchers.again import repeat_due
 from nasbot.searchers.base import Proposal
 from nasbot.searchers.promotion import by_rank, next_rung
 from nasbot.searchers.settings import described
@@ -38,6 +39,8 @@ class PoolSearcher:
     # The initial pool of the space's kind as far as it fits by default; networks are taken with default params.
     pool: tuple[Candidate | Architecture, ...] | None = None
     modifiers: tuple[str | AnyModifier, ...] = tuple(MODIFIERS)
+    # Whether one of the best two is evaluated again, with another seed, where they differ by less than the noise.
+    repeats_best: bool = False
     name: str = ""
     has_belief: ClassVar[bool] = False  # over candidates and fidelities
 
@@ -48,6 +51,8 @@ class PoolSearcher:
                 f"fidelity: rule 'boca' asks a belief at every share, which {self.name} has not; expected NASBOT, or "
                 "rule 'promotion'"
             )
+        if type(self.repeats_best) is not bool:
+            raise OptionError(f"repeats_best: expected True or False, got {str(self.repeats_best)[:40]!r}")
         if not self.initial_pool():
             raise OptionError("pool: expected at least one network, got none")
         check_pool(self.initial_pool(), self.domain)
@@ -87,7 +92,10 @@ class PoolSearcher:
         return 1.0 if self.fidelity is None else self.fidelity.rungs[0]
 
     def promoted(self, history: History) -> Proposal | None:
-        """The candidate that successive halving trains longer next; None where a new one is due."""
+        """The known candidate to train next, once more or, by successive halving, longer; None: a new one is due."""
+        if self.repeats_best and (repeat := repeat_due(history)) is not None:
+            origin = Provenance(searcher=self.name, of_trial=repeat.of.number)
+            return Proposal(repeat.of.candidate, origin=origin)
         if self.fidelity is None or self.fidelity.rule != PROMOTION:
             return None
         trial = by_rank(history, self.fidelity)

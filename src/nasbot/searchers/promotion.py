@@ -10,6 +10,7 @@ import math
 from enum import StrEnum
 
 from nasbot.domain import Fidelity, share_in_words
+from nasbot.searchers.again import repeat_due
 from nasbot.trial import FINAL, History, Stopped, Trial
 
 
@@ -97,12 +98,15 @@ def promoted_as(history: History, trial: Trial) -> int | None:
 
 
 def why(history: History, trial: Trial, fidelity: Fidelity | None) -> str:
-    """Why a training was stopped, promoted, discarded or a final, in words; empty where there is nothing to say."""
+    """Why a training was stopped, promoted, repeated, discarded or a final, in words; empty: nothing to say."""
     if isinstance(trial.outcome, Stopped):
         return trial.outcome.reason
     if trial.origin.searcher == FINAL:
         return f"final: the candidate of trial {trial.origin.of_trial}, trained again with another seed"
     parts = []
+    if trial.origin.was_proposed and trial.origin.of_trial is not None:
+        repeat = repeat_due(history.at_proposal(trial.number))
+        parts.append(f"repeats trial {trial.origin.of_trial}" if repeat is None else str(repeat))
     if trial.promoted_from is not None:
         before = history.at_proposal(trial.number)
         source = before[trial.promoted_from]

@@ -26,7 +26,7 @@ def described(searcher: PoolSearcher) -> dict[str, Json]:
     del options["space"]
     for name in ("params", "fidelity"):  # parts of the domain, which a study stores itself
         del options[name]
-    for name, default in (("prior", {}), ("cost_weight", 0.0)):
+    for name, default in (("prior", {}), ("cost_weight", 0.0), ("repeats_best", False)):
         if options.get(name) == default:  # as if there were no such option: studies from before it go on
             del options[name]
     belief = options.get("belief")

@@ -194,7 +194,11 @@ class Driver:
 
     def job(self, trial: Trial) -> Job:
         """The trial as an executor takes it."""
-        return Job(trial.number, trial.candidate, self._study.seed, trial.fidelity, self.bars(trial))
+        first = trial
+        while first.promoted_from is not None:  # a longer training has the seed of the shorter ones
+            first = self._study.history[first.promoted_from]
+        seed = self._study.seed
+        return Job(trial.number, trial.candidate, seed, trial.fidelity, self.bars(trial), draws_as=first.number)
 
     def propose_ahead(self, n: int) -> None:
         """Let so many trials wait, those that do so already included, where the searcher chooses many at once."""
@@ -270,7 +274,9 @@ class Driver:
             self._searcher.domain.check(proposal.candidate)
         except NasbotError as error:
             raise StudyError(f"{self._searcher.name} proposed a candidate outside its domain: {error}") from None
-        if (proposal.candidate.fingerprint, proposal.fidelity) in history.seen_at:
+        repeated = proposal.origin.of_trial
+        is_repeat = repeated is not None and history[repeated].candidate == proposal.candidate
+        if not is_repeat and (proposal.candidate.fingerprint, proposal.fidelity) in history.seen_at:
             raise StudyError(f"{self._searcher.name} proposed a candidate again that is evaluated, pending or failed")
         origin = replace(
             proposal.origin,

@@ -135,6 +135,11 @@ def check(searcher: Searcher, history: History, proposal: Proposal) -> None:
     """In the domain, and new; a promotion is a known candidate at a new fidelity."""
     searcher.domain.check(proposal.candidate)
     fingerprint = proposal.candidate.fingerprint
+    if proposal.origin.of_trial is not None:
+        repeated = history[proposal.origin.of_trial]
+        assert (repeated.candidate, repeated.fidelity) == (proposal.candidate, proposal.fidelity)
+        assert repeated.value is not None, "repeats what has no value"
+        return
     assert (fingerprint, proposal.fidelity) not in history.seen_at, "proposed again"
     if proposal.promoted_from is None:
         assert fingerprint not in history.seen, "proposed again"
