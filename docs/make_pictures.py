@@ -16,11 +16,11 @@ import numpy as np
 from nasbot import synthetic
 from nasbot.architecture import Architecture, Layer, SearchSpace, initial_pool
 from nasbot.candidate import Candidate
-from nasbot.domain import Fidelity
+from nasbot.domain import Choice, Fidelity, Float
 from nasbot.drawing.matching import draw_matching
 from nasbot.plots.plot import PLOTS, PlotOptions, plot
 from nasbot.plots.snapshot import Snapshot
-from nasbot.searchers import RandomSearch
+from nasbot.searchers import NASBOT, RandomSearch
 from nasbot.study import maximise
 from nasbot.testing.networks import random_architecture
 from nasbot.trial import Failed, Forecast, History, Point, Provenance, Scored, Trial
@@ -107,10 +107,9 @@ def draw_study(folder: Path) -> list[Path]:
     """Every plot there is, of one study."""
     shown, others = kept_study()
     options = PlotOptions(against=others)
-    with_rungs = rungs_study()
-    return [
-        plot(with_rungs if name == "rungs" else shown, name, folder / f"{name}.svg", options=options) for name in PLOTS
-    ]
+    with_params = params_study()
+    others_shown = {"rungs": rungs_study(), "importance": with_params, "slice": with_params}
+    return [plot(others_shown.get(name, shown), name, folder / f"{name}.svg", options=options) for name in PLOTS]
 
 
 def rungs_study() -> Snapshot:
@@ -123,6 +122,26 @@ def rungs_study() -> Snapshot:
     searcher = RandomSearch(space=space, fidelity=Fidelity())
     study = maximise(score, space, searcher=searcher, budget=40, name=None, progress=False)
     return Snapshot.of(study, name="short trainings")
+
+
+def params_study() -> Snapshot:
+    """Random networks and settings, and what NASBOT makes of them; the objective knows two of the three params."""
+    space = SearchSpace("mlp-reg")
+    params = {
+        "learning_rate": Float(1e-4, 1e-1, log=True, default=1e-2),
+        "batch_size": Choice(32, 64, 128, 256, ordered=True, default=64),
+        "dropout": Float(0.0, 0.5, default=0.0),
+    }
+
+    def score(arch: Architecture, params: Any) -> float:
+        rate = np.log10(params["learning_rate"])
+        return float(0.7 + 0.02 * len(arch.layers) - 0.1 * (rate + 2.5) ** 2 - 0.0005 * params["batch_size"])
+
+    pool = initial_pool("mlp-reg")[:3]
+    drawn = RandomSearch(space=space, params=params, pool=pool)
+    study = maximise(score, space, searcher=drawn, budget=40, name=None, progress=False)
+    believer = NASBOT(space=space, params=params, pool=pool)
+    return Snapshot(study.history, "settings", {**study.settings, "searcher": believer.settings()})
 
 
 def draw_all(folder: Path) -> list[Path]:

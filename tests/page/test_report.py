@@ -35,7 +35,7 @@ def test_it_holds_everything(html):
     n = len(by_hand())
     assert [len(data[part]) for part in ("trials", "whole", "drawings", "near")] == [n] * 4
     assert set(data["series"]) == set(SERIES)
-    assert set(data["figures"]) == {"map", "surrogate"}
+    assert set(data["figures"]) == {"map", "surrogate", "params"}
     assert all(drawing.startswith("<svg") for drawing in data["drawings"].values())
     assert data["strip"]["states"] == {"waiting": 1, "running": 1, "completed": 4, "failed": 1, "cancelled": 1}
     assert data["strip"]["best"]["trial"] == 4

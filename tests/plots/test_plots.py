@@ -49,7 +49,10 @@ def texts(made):
     return " ".join(text.get_text() for ax in made.axes for text in ax.texts)
 
 
-@pytest.mark.parametrize("name", [name for name in ON_AXES if name != "rungs"])  # there are none: test_rungs.py
+ELSEWHERE = ("rungs", "importance", "slice")  # there are no rungs and no params: test_rungs.py, test_params.py
+
+
+@pytest.mark.parametrize("name", [name for name in ON_AXES if name not in ELSEWHERE])
 def test_every_plot_shows_data(name, sixty):
     made = drawn(figure(sixty, name))
     panels = [ax for ax in made.axes if ax.get_label() != "<colorbar>"]

@@ -13,7 +13,7 @@ from nasbot.errors import OptionError
 
 NAMES = (
     "history, timeline, rungs, curves, costs, compare, network, diff, match, map, lineage, modifiers, surrogate, "
-    "acquisition, layers, failures, time"
+    "importance, slice, acquisition, layers, failures, time"
 )
 
 
@@ -38,6 +38,9 @@ def plot(
             metavar="STUDY", help="compare: another study; may be repeated. Seeds of one search are averaged."
         ),
     ] = None,
+    param: Annotated[
+        str | None, typer.Option(metavar="NAME", help="slice: a searched param; the most important if not given.")
+    ] = None,
     best: Annotated[int, typer.Option(help="layers: number of best networks to count.")] = 10,
 ) -> None:
     """Draw a picture of a study: how it goes, what it found, whether its surrogate can be trusted."""
@@ -51,11 +54,13 @@ def plot(
         raise OptionError(f"plot: expected one of {', '.join(PLOTS)}, got {name[:40]!r}")
     if against and name != "compare":
         raise OptionError(f"--against is for compare, got {name}")
+    if param is not None and name != "slice":
+        raise OptionError(f"--param is for slice, got {name}")
     with ExitStack() as opened:
         shown, *others = (
             Snapshot.of(opened.enter_context(StudyView.read(where)), name=place_of(where).stem)
             for where in (study, *(against or ()))
         )
-    options = PlotOptions(by=by, cost=cost, trial=trial, other=other, n_best=best, against=tuple(others))
+    options = PlotOptions(by=by, cost=cost, trial=trial, other=other, param=param, n_best=best, against=tuple(others))
     path = draw(shown, name, out or file_name(shown.name, name), options=options)
     print(f"drew {one_line(str(path))}")

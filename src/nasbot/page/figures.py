@@ -1,4 +1,4 @@
-"""What the page shows that takes a moment: the map, the surrogate's health, and what is near to a network.
+"""What the page shows that takes a moment: the map, the surrogate's health and beliefs, and what is near to a network.
 
 These need the distance and the belief, numba and scipy with them, so the live page computes them in a worker process.
 """
@@ -60,7 +60,7 @@ def _surrogate(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-FIGURES = {"map": _map, "surrogate": _surrogate}
+FIGURES = {"map": _map, "surrogate": _surrogate, "params": series.param_beliefs}
 
 
 def near_record(snapshot: Snapshot, number: int, *, with_drawing: bool = True) -> dict[str, Any]:

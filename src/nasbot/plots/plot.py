@@ -27,6 +27,7 @@ from nasbot.otmann.matching import explain
 from nasbot.plots import series
 from nasbot.plots.belief_plots import plot_acquisition, plot_coverage, plot_forecasts, plot_log_density
 from nasbot.plots.network_plots import plot_layer_use, plot_ledger, plot_lineage, plot_map
+from nasbot.plots.params import param_beliefs, plot_importance, plot_slice
 from nasbot.plots.progress_plots import (
     plot_comparison,
     plot_costs,
@@ -61,12 +62,14 @@ __all__ = [
     "plot_failures",
     "plot_forecasts",
     "plot_history",
+    "plot_importance",
     "plot_layer_use",
     "plot_ledger",
     "plot_lineage",
     "plot_log_density",
     "plot_map",
     "plot_rungs",
+    "plot_slice",
     "plot_time_by_trial",
     "plot_time_totals",
     "plot_timeline",
@@ -83,6 +86,7 @@ class PlotOptions:
     cost: str = "parameters"  # costs: parameters, mass or seconds
     trial: int | None = None  # network, diff, match: which; the best by default
     other: int | None = None  # diff, match: the other; the one it was made of by default
+    param: str | None = None  # slice: which; the most important by default
     n_best: int = 10  # layers: how many are the best
     against: tuple[Snapshot, ...] = ()  # compare: the other studies
 
@@ -251,6 +255,10 @@ def _by(options: PlotOptions) -> tuple[Draw, ...]:
     return (partial(plot_history, by=options.by),)
 
 
+def _slice(options: PlotOptions) -> tuple[Draw, ...]:
+    return (partial(plot_slice, param=options.param),)
+
+
 def _of(make: Callable[[Snapshot], Any]) -> Callable[[Snapshot, PlotOptions], Any]:
     """A series that takes no options."""
     return lambda snapshot, options: make(snapshot)
@@ -292,6 +300,10 @@ PLOTS: Mapping[str, AxesPlot | ScenePlot] = {
         (10.0, 5.4),
         "AAAABBB;AAAACCC",
     ),
+    "importance": AxesPlot(
+        "how much each searched param matters", _of(param_beliefs), _on(plot_importance), (7.2, 3.6)
+    ),
+    "slice": AxesPlot("value expected along a searched param, with its interval", _of(param_beliefs), _slice),
     "acquisition": AxesPlot("what the networks promised", _of(series.acquisition), _on(plot_acquisition)),
     "layers": AxesPlot(
         "layer types among the best networks against all",

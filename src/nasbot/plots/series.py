@@ -9,6 +9,7 @@ nothing to show, ``message`` says why, and it is empty otherwise. Values are in 
     costs             value against parameters or time            ledger      what each modifier brought
     comparison        several studies, mean and standard error    layer_use   layer types among the best
     failures          by cause                                    time_split  deciding against training
+    param_beliefs     how much each param matters, and slices
     architecture_map  networks on a plane, near where OTMANN says so
     network_diff      two networks, layer by layer
 """
@@ -33,6 +34,7 @@ from nasbot.errors import NasbotError, OptionError
 from nasbot.plots.beliefs import Acquired, AcquisitionTrace, Foreseen, SurrogateHealth, acquisition, surrogate
 from nasbot.plots.embedding import ArchitectureMap, MapPoint, architecture_map
 from nasbot.plots.lineage import LedgerRow, Lineage, LineageNode, ModifierLedger, ledger, lineage
+from nasbot.plots.params import ParamBeliefs, param_beliefs
 from nasbot.plots.snapshot import Snapshot, Source, cause_of, number_of, plain
 from nasbot.study.deciding import DecidingTime
 from nasbot.trial import POOL, Failed, Scored, Trial, TrialState
@@ -62,6 +64,7 @@ __all__ = [
     "MapPoint",
     "ModifierLedger",
     "NetworkDiff",
+    "ParamBeliefs",
     "Snapshot",
     "Source",
     "Span",
@@ -81,6 +84,7 @@ __all__ = [
     "ledger",
     "lineage",
     "network_diff",
+    "param_beliefs",
     "plain",
     "surrogate",
     "time_split",

@@ -7,8 +7,8 @@ others.
 from typing import TYPE_CHECKING
 
 from nasbot._lazy import lazy_names
-from nasbot.searchers.base import Explains, Proposal, Recommends, Searcher
-from nasbot.searchers.effect import Effect, Effects, Near
+from nasbot.searchers.base import Explains, ExplainsParams, Proposal, Recommends, Searcher
+from nasbot.searchers.effect import Effect, Effects, Near, ParamEffect, SlicePoint
 
 if TYPE_CHECKING:
     from nasbot.searchers.evolution_search import EvolutionSearch
@@ -33,12 +33,15 @@ __all__ = [
     "Effects",
     "EvolutionSearch",
     "Explains",
+    "ExplainsParams",
     "KernelTerms",
     "Maximiser",
     "Near",
+    "ParamEffect",
     "Proposal",
     "RandomSearch",
     "Recommends",
     "Searcher",
+    "SlicePoint",
     "TreeBO",
 ]

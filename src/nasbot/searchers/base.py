@@ -15,7 +15,7 @@ from nasbot._json import plain_json
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
 from nasbot.candidate import Candidate
-from nasbot.searchers.effect import Effect, Effects
+from nasbot.searchers.effect import Effect, Effects, ParamEffect
 from nasbot.trial import Forecast, History, Provenance, Trial
 
 if TYPE_CHECKING:
@@ -118,6 +118,15 @@ class Explains(Protocol):
 
     def what_if(self, history: History, *, rng: np.random.Generator) -> Effects:
         """The predicted effect of every legal one-step edit of the best network so far, the most promising first."""
+        ...
+
+
+@runtime_checkable
+class ExplainsParams(Protocol):
+    """A searcher that can say what it believes of params. Promises as of ``propose``."""
+
+    def param_effects(self, history: History, *, rng: np.random.Generator) -> tuple[ParamEffect, ...]:
+        """How much each param matters, and what its values would give the best candidate; most important first."""
         ...
 
 

@@ -10,6 +10,8 @@ from nasbot._typing import Json
 from nasbot.architecture import Architecture
 from nasbot.candidate import Candidate
 
+Value = float | int | str
+
 
 class Near(NamedTuple):
     """An evaluated network near the one in question."""
@@ -59,6 +61,29 @@ class Effect(NamedTuple):
                 f"  {'' if i else 'nearest':<11} trial {near.trial}: d = {near.d:.6g}, d_bar = {near.d_bar:.4f}"
             )
         return "\n".join(lines)
+
+
+class SlicePoint(NamedTuple):
+    """What an evaluation of the best candidate would give with this value of one param: 90 % within the interval."""
+
+    value: Value
+    unit: float  # where the value lies on the param's scale, from 0 to 1
+    median: float
+    lower: float
+    upper: float
+
+
+class ParamEffect(NamedTuple):
+    """One param. Its importance is the share of correlation that is lost from one end of its range to the other."""
+
+    name: str
+    importance: float  # 1 - exp(-l), the median of the posterior samples; 0: it has no say
+    importance_low: float  # 90 % of the samples lie between these two
+    importance_high: float
+    is_log: bool
+    is_choice: bool
+    at: Value | None  # of the best candidate; None where it is inactive there
+    points: tuple[SlicePoint, ...]  # along its range, all else as the best candidate has it; none where inactive
 
 
 class Effects(tuple[Effect, ...]):

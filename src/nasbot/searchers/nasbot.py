@@ -50,14 +50,15 @@ from nasbot.otmann.presets import search_rules
 from nasbot.searchers.base import Proposal
 from nasbot.searchers.boca import informative_share, shares_of, unfinished
 from nasbot.searchers.choosing import Choice, chosen, due
-from nasbot.searchers.effect import Effect, Effects
+from nasbot.searchers.effect import Effect, Effects, ParamEffect
 from nasbot.searchers.knowledge import N_FINALISTS, KernelTerms, Knowledge, Stopwatch, View
 from nasbot.searchers.memory import (
     Blocks,
     CrossMemory,
     feature_differences,
 )
-from nasbot.searchers.pool import RETUNE, PoolSearcher, best_networks, member, shown
+from nasbot.searchers.param_effects import changes_of, param_effects_of, slices
+from nasbot.searchers.pool import RETUNE, PoolSearcher, best_networks, member
 from nasbot.searchers.promotion import promotable, remaining_cost
 from nasbot.searchers.threads import on_one_blas_thread
 from nasbot.trial import Forecast, History, Trial
@@ -458,10 +459,30 @@ class NASBOT(PoolSearcher):
         params = best.candidate.params
         edits = one_step_edits(best.arch, self.space, modifiers=self.modifiers)
         changes = [(Candidate(e.arch, params), f"{e.modifier}: {e.description}") for e in edits]
-        for name, changed in self.domain.neighbours(params):
-            changes.append((Candidate(best.arch, changed), f"{RETUNE}: {name} {shown(changed[name])}"))
+        for words, changed in changes_of(self.domain, params):
+            changes.append((Candidate(best.arch, changed), f"{RETUNE}: {words}"))
         effects = self.believed(history, changes, rng=rng)
         return Effects(sorted(effects, key=lambda effect: -history.direction.turned(effect.median)))
+
+    @on_one_blas_thread
+    def param_effects(self, history: History, *, rng: np.random.Generator) -> tuple[ParamEffect, ...]:
+        """How much each param matters, and what its values would give the best candidate; most important first."""
+        settled, choice = self._under_chosen(history)
+        if choice is not None:
+            return settled.param_effects(history, rng=rng)
+        best = history.best
+        if not self.params:
+            raise OptionError("param_effects: this search has no params; it searches networks alone")
+        if best is None:
+            raise OptionError("param_effects: expected at least one evaluated network to start from, got none yet")
+        for_belief, _, _ = rng.spawn(3)
+        view = self._knowledge.view(history, for_belief, Stopwatch())
+        assert view is not None  # something is evaluated
+        asked = slices(self.domain, best.candidate.params)
+        candidates = [(Candidate(best.arch, params), "") for _, _, params in asked]
+        effects = list(self._knowledge.effects(view, history, candidates))
+        decays = np.array([theta.param_decay for theta in view.belief.hyperparameters])
+        return param_effects_of(self.domain, best.candidate.params, decays, asked, effects)
 
     @on_one_blas_thread
     def recommend(self, history: History, *, rng: np.random.Generator) -> Trial | None:

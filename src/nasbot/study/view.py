@@ -17,8 +17,8 @@ from nasbot._rng import Role, checked_seed, stream
 from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
 from nasbot.errors import StudyError
-from nasbot.searchers.base import Explains, Proposal, ProposesMany, Recommends, Searcher
-from nasbot.searchers.effect import Effect, Effects
+from nasbot.searchers.base import Explains, ExplainsParams, Proposal, ProposesMany, Recommends, Searcher
+from nasbot.searchers.effect import Effect, Effects, ParamEffect
 from nasbot.searchers.promotion import why
 from nasbot.storage import Address, Run, SqliteStorage, Storage, open_storage
 from nasbot.study.deciding import DecidingTime
@@ -167,6 +167,13 @@ class StudyView:
         """What the searcher expects of every one-step edit of the best network so far, the most promising first."""
         history = self.history
         return self._explaining().what_if(history, rng=self._stream(history))
+
+    def param_effects(self) -> tuple[ParamEffect, ...]:
+        """How much each param matters, and what its values would give the best candidate; the most important first."""
+        history, searcher = self.history, self.searcher
+        if not isinstance(searcher, ExplainsParams):
+            raise StudyError(f"{searcher.name} has no beliefs about params; searchers with a surrogate (NASBOT) have")
+        return searcher.param_effects(history, rng=self._stream(history))
 
     def recommend(self) -> Trial | None:
         """The trial whose network to train again: the best as its searcher believes, noise taken out of the values.

@@ -523,6 +523,7 @@ async function surrogatePage(source) {
   const [acquisition, timeSplit] = await Promise.all([source.series("acquisition"), source.series("time_split")]);
   return [
     section("Can the surrogate be trusted?", later(source.figureKnown("surrogate"), source.figure("surrogate"), (health) => healthPart(source, health))),
+    section("What is believed of the params", later(source.figureKnown("params"), source.figure("params"), (beliefs) => paramsPart(source, beliefs))),
     el("div", { class: "columns" },
       section("What the networks promised", chart({
         title: `Utility when chosen${acquisition.acquisition ? ` (${acquisition.acquisition})` : ""}`,
@@ -586,6 +587,35 @@ function healthPart(source, health) {
         ],
       })),
   ];
+}
+
+function paramsPart(source, beliefs) {
+  if (!beliefs.params || !beliefs.params.length) return quiet(beliefs.message || "nothing to show yet");
+  return [
+    table("importance: correlation lost from one end of the range to the other, 0 to 1; 90 % of the posterior samples", ["param", "importance", "from", "to", `value in trial ${beliefs.best_trial}`],
+      beliefs.params.map((p) => [p.name, number(p.importance, 2), number(p.importance_low, 2), number(p.importance_high, 2), p.at === null ? "inactive" : p.at])),
+    el("div", { class: "columns" }, beliefs.params.filter((p) => p.points.length).map((p) => sliceChart(source, beliefs, p))),
+  ];
+}
+
+// The value expected of the best candidate along one param; a choice is numbered by its places.
+function sliceChart(source, beliefs, param) {
+  const at = (point, i) => (param.is_choice ? i : point.value);
+  const own = param.points.findIndex((point) => point.value === param.at);
+  const x = param.is_choice ? own : param.at;
+  return chart({
+    title: `Value along ${param.name}`,
+    describe: param.is_choice ? param.points.map((point, i) => `${i}: ${point.value}`).join(", ") : "with the interval of 90 % of evaluations",
+    x: { label: param.name, log: param.is_log, whole: param.is_choice }, y: { label: valueName(source) },
+    marks: param.is_choice
+      ? [{ kind: "segment", class: "c0", data: param.points.map((point, i) => ({ x: i, x2: i, y: point.lower, y2: point.upper })) }]
+      : [{ kind: "band", class: "c0", data: param.points.map((point) => ({ x: point.value, low: point.lower, high: point.upper })) },
+        { kind: "line", class: "c0", data: param.points.map((point) => ({ x: point.value, y: point.median })) }],
+    points: [
+      ...param.points.map((point, i) => ({ x: at(point, i), y: point.median, r: 2.5, class: "c0", tip: () => [`${param.name} ${point.value}`, `expected ${number(point.median)}`, `90 % from ${number(point.lower)} to ${number(point.upper)}`] })),
+      { x, y: beliefs.best, trial: beliefs.best_trial, class: "lit", tip: () => trialTip(source, beliefs.best_trial) },
+    ],
+  });
 }
 
 // -- compare, about --------------------------------------------------------------------------------------------------
