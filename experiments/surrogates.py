@@ -33,6 +33,7 @@ from nasbot.architecture import Architecture
 from nasbot.architecture.features import FeatureMap
 from nasbot.domain import Domain
 from nasbot.gp import Belief, BeliefOptions, Rows, fit_belief
+from nasbot.gp.calibration import widening
 from nasbot.gp.posterior import Prediction
 from nasbot.otmann import Otmann
 from nasbot.otmann.presets import search_rules
@@ -43,6 +44,7 @@ Between = tuple[Floats, Floats]  # d and d_bar, or what stands in for them, each
 
 WL_ROUNDS = 1  # with two, cells have tens of thousands of neighbourhoods, nearly each of its own
 FIRST_PREDICTED = 15  # of a recorded search: fewer say little
+FIRST_FORESEEN = 10  # after the pool: how these are foreseen widens later intervals
 SEARCHES = "searches"
 DEFAULTS = BeliefOptions()
 
@@ -271,11 +273,13 @@ def _of_draw(views: Views, name: str, draw: int) -> Skill:
 
 def _of_search(views: Views, name: str) -> Skill:
     values, start = views.problem.values, time.process_time()
-    predicted, covered = [], []
-    for n in range(FIRST_PREDICTED, len(values)):
+    predicted: list[float] = []
+    covered: list[bool] = []
+    for n in range(FIRST_FORESEEN, len(values)):
         belief, prediction = _asked(views, name, np.arange(n), np.array([n]), n)
         predicted.append(float(belief.warped.inverse(prediction.mean.mean(axis=0))[0]))
-        covered.append(_covered(belief, prediction, values[n : n + 1])[0])
+        covered.append(bool(_covered(belief, prediction, values[n : n + 1], widening(covered))[0]))
+    del predicted[: FIRST_PREDICTED - FIRST_FORESEEN], covered[: FIRST_PREDICTED - FIRST_FORESEEN]
     said, true = np.array(predicted), values[FIRST_PREDICTED:]
     best = np.argsort(-true, kind="stable")[: round(views.problem.best * len(true))]
     seconds = (time.process_time() - start) / len(true)
@@ -291,10 +295,10 @@ def _asked(
     return belief, belief.predict(views.rows(name, known, asked))
 
 
-def _covered(belief: Belief, prediction: Prediction, true: Floats) -> NDArray[np.bool_]:
+def _covered(belief: Belief, prediction: Prediction, true: Floats, widened: float = 1.0) -> NDArray[np.bool_]:
     """Whether each true value lies in the 90 % interval of an observation of it."""
     noisy = prediction._replace(variance=prediction.variance + belief.posterior.noise_variance[:, None])
-    lower, _, upper = belief.interval(noisy)
+    lower, _, upper = belief.interval(noisy, widening=widened)
     return (lower <= true) & (true <= upper)
 
 

@@ -550,6 +550,15 @@ class History(Sequence[Trial]):
         columns.setflags(write=False)
         return Evaluated(First(self._ledger.valued, n), First(self._ledger.candidates, n), *columns)
 
+    def foreseen(self, most: int) -> tuple[bool, ...]:
+        """Whether forecast intervals held the values at full fidelity of the latest ``most`` completed trials."""
+        said = ((trial.forecast, trial.value) for trial in self.completed[-most:] if trial.fidelity >= 1)
+        return tuple(
+            forecast.lower <= value <= forecast.upper
+            for forecast, value in said
+            if forecast and forecast.lower is not None and forecast.upper is not None and value is not None
+        )
+
     def merit(self, trial: Trial) -> float:
         """The value of a completed trial, turned so that higher is better."""
         assert trial.value is not None

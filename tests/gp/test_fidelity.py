@@ -67,9 +67,9 @@ def test_offsets_of_rungs_are_removed_by_pairs_and_not_by_the_ranks_of_a_selecte
     fidelities = np.array([1.0, 1.0, 1 / 3, 1 / 3, 1 / 3, 1 / 9, 1 / 9])
     values = np.array([8.0, 9.0, 4.0, 4.5, 1.0, 2.0, 0.5])  # half at a third, a quarter at a ninth
     candidate = np.array([0, 1, 0, 1, 2, 0, 2])
-    found = levelled(values, fidelities, candidate[:, None] == candidate)
+    found = levelled(values, fidelities, candidate)
     np.testing.assert_allclose(found, [8.0, 9.0, 8.0, 9.0, 2.0, 8.0, 2.0])
-    np.testing.assert_allclose(levelled(-values, fidelities, candidate[:, None] == candidate), -found)
+    np.testing.assert_allclose(levelled(-values, fidelities, candidate), -found)
 
 
 @pytest.mark.parametrize("n_params", [0, 1])

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from nasbot.errors import OptionError, OutsideSpaceError, VocabularyError
 from nasbot.evolution import CNN_MODIFIERS, MLP_MODIFIERS, MODIFIERS, Edit, one_step_edits
 from nasbot.evolution.modifiers import modifiers_of
 from nasbot.gp import BeliefOptions
+from nasbot.gp.calibration import widening
 from nasbot.otmann import Otmann
 from nasbot.searchers import NASBOT, Effects, EvolutionSearch, KernelTerms, Maximiser, RandomSearch, TreeBO
 from nasbot.searchers.knowledge import N_LANDMARKS
@@ -339,11 +341,13 @@ def test_medians_and_intervals_are_those_of_the_belief():
     history = follow(searcher, 8)
     values = history.evaluated.values
     centre, spread = values.mean(), values.std()
+    inside = [trial.forecast.lower <= trial.value <= trial.forecast.upper for trial in history if trial.forecast]
+    far = 1.6448536 * widening(inside)
     for effect in believed(searcher, history, wide(), *(edit.arch for edit in one_step_edits(wide(), MLP, limit=5))):
         assert effect.median == pytest.approx(centre + spread * effect.mean)
         assert effect.observed_sd > effect.sd
-        assert effect.upper == pytest.approx(centre + spread * (effect.mean + 1.6448536 * effect.observed_sd), rel=1e-6)
-        assert effect.lower == pytest.approx(centre + spread * (effect.mean - 1.6448536 * effect.observed_sd), rel=1e-6)
+        assert effect.upper == pytest.approx(centre + spread * (effect.mean + far * effect.observed_sd), rel=1e-6)
+        assert effect.lower == pytest.approx(centre + spread * (effect.mean - far * effect.observed_sd), rel=1e-6)
 
 
 def test_what_was_evaluated_is_predicted_to_be_what_it_was(study):
@@ -458,3 +462,19 @@ def test_a_proposal_computes_no_leave_one_out(monkeypatch):
     monkeypatch.setattr(calibration, "left_out", lambda *_: pytest.fail("leave-one-out"))
     history = of_outcomes([(arch, Scored(value_of(arch))) for arch in mlp_pool()])
     assert NASBOT(space=MLP, pool=mlp_pool()).propose(history, rng=rng(history)).arch not in mlp_pool()
+
+
+def test_intervals_are_wider_after_forecasts_that_missed_and_nothing_else_changes():
+    searcher = made(NASBOT)
+
+    def after(lower, upper):
+        forecast = Forecast(median=0.0, lower=lower, upper=upper)
+        trials = (replace(trial, forecast=forecast) for trial in scored(mlp_pool()))
+        return propose(searcher, History(tuple(trials)))
+
+    held, missed = after(-1e9, 1e9), after(1e8, 1e9)
+    assert held.candidate == missed.candidate
+    assert held.forecast.lower > missed.forecast.lower
+    assert held.forecast.upper < missed.forecast.upper
+    kept = {"lower": None, "upper": None}
+    assert replace(held.forecast, **kept) == replace(missed.forecast, **kept)

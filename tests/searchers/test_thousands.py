@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from nasbot.candidate import Candidate
+from nasbot.domain import Float
 from nasbot.evolution import Mutation, MutationOperator
 from nasbot.gp import BeliefOptions
 from nasbot.otmann import Otmann
 from nasbot.searchers import NASBOT
 from nasbot.searchers import knowledge as module
-from nasbot.trial import Failed, FailureCause, Trial
-from tests.searchers.problems import MLP, made, mlp_pool, propose, scored
+from nasbot.trial import Failed, FailureCause, History, Scored, Trial
+from tests.searchers.problems import MLP, made, mlp_pool, of_outcomes, propose, scored, value_of
 
 
 def networks(n: int, seed: int = 0) -> list:
@@ -131,3 +132,42 @@ def test_a_distance_of_ones_own_has_neighbours_too(history):
 def test_a_best_network_is_recommended(history):
     recommended = searcher(20).recommend(history, rng=np.random.default_rng(0))
     assert recommended in history.ranked[:10]
+
+
+def with_rungs(networks) -> History:
+    """Three in four only at a ninth of the effort, where all is worse by 6, and one in four at both."""
+    trials = []
+    for i, arch in enumerate(networks):
+        for share in (1 / 9, 1.0) if i % 4 == 0 else (1 / 9,):
+            trial = Trial(number=len(trials), candidate=Candidate(arch), fidelity=share).begun(0.0)
+            worse = 6.0 if share < 1 else 0.0
+            trials.append(trial.ended(Scored(value_of(arch) - worse), at=1.0, rank=len(trials)))
+    return History(tuple(trials))
+
+
+@pytest.mark.usefixtures("few")
+def test_rungs_are_told_apart_among_many():
+    history = with_rungs(KNOWN)
+    exact, local, blind = (
+        searcher(above, **options)
+        for above, options in ((200, {"fidelity": "steps"}), (20, {"fidelity": "steps"}), (20, {}))
+    )
+    view = local._knowledge.view(history, np.random.default_rng(0), module.Stopwatch())
+    shares = [history.evaluated.trials[i].fidelity for i in view.numbers]
+    np.testing.assert_array_equal(view.belief.posterior.fidelities, shares)
+    assert set(shares) == {1 / 9, 1.0}
+    (mean, _), (few_mean, _), (blind_mean, _) = (means(each, history) for each in (exact, local, blind))
+    assert np.corrcoef(mean, few_mean)[0, 1] > 0.9 > np.corrcoef(mean, blind_mean)[0, 1]
+
+
+@pytest.mark.usefixtures("few")
+def test_params_are_told_apart_among_many():
+    """Networks hardly matter, the rate does: a belief of few networks must know which rate each of them had."""
+    rng = np.random.default_rng(0)
+    tried = [Candidate(arch, {"rate": float(rate)}) for arch, rate in zip(KNOWN, rng.random(len(KNOWN)), strict=True)]
+    value = [0.01 * value_of(each.arch) - (each.params["rate"] - 0.6) ** 2 for each in tried]
+    history = of_outcomes(zip(tried, map(Scored, value), strict=True))
+    joint = searcher(20, params={"rate": Float(0.0, 1.0)})
+    good, bad = ([(Candidate(arch, {"rate": rate}), "") for arch in ASKED[:5]] for rate in (0.6, 0.05))
+    ours = joint.believed(history, [*good, *bad], rng=np.random.default_rng(0))
+    assert min(effect.mean for effect in ours[:5]) > max(effect.mean for effect in ours[5:]) + 1.0

@@ -97,6 +97,7 @@ class Belief:
     chain: Chain
     repairs: Repairs
     n_likelihoods: int
+    fidelities: FloatArray | None = None  # of all the values, where some may be below 1
     chosen: NDArray[np.intp] | None = None  # which of the values are observations, where not all are
 
     @property
@@ -146,9 +147,12 @@ class Belief:
         posterior, repairs = hallucinate(self.posterior, known, self._among(among, cross.m))
         return replace(self, posterior=posterior, repairs=self.repairs + repairs)
 
-    def told(self, values: FloatArray) -> Belief:
-        """The same hyper-parameters with more values behind those there were; ``knowing_only`` conditions on some."""
-        return replace(self, warped=warp_values(values, self.warped.warp))
+    def told(self, values: FloatArray, fidelities: FloatArray | None = None) -> Belief:
+        """The same hyper-parameters with more values behind those there were; ``knowing_only`` conditions on some.
+
+        Values of lower fidelities are to be levelled (``fidelity.py``), as those of ``fit_belief`` with ``chosen``.
+        """
+        return replace(self, warped=warp_values(values, self.warped.warp), fidelities=fidelities)
 
     def knowing_only(self, chosen: NDArray[np.intp], among: Rows) -> Belief:
         """The same hyper-parameters conditioned on some of the values only, from the rows among their points.
@@ -157,18 +161,25 @@ class Belief:
         have been observations. Call it before hallucinating.
         """
         powered = self._among(among, len(chosen))
-        fidelities = None if self.posterior.fidelities is None else self.posterior.fidelities[chosen]
+        fidelities = None if self.fidelities is None else self.fidelities[chosen]
         values, vectors = self.warped.standardised[chosen], self.posterior.vectors
         posterior, repairs = condition(powered, values, vectors, self.scaling.form, fidelities)
         return replace(self, posterior=posterior, repairs=self.repairs + repairs, chosen=chosen)
 
-    def interval(self, prediction: Prediction, level: float = 0.9) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Lower end, median and upper end (m,) in the values' own units, of the mixture over samples."""
+    def interval(
+        self, prediction: Prediction, level: float = 0.9, *, widening: float = 1.0
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Lower end, median and upper end (m,) in the values' own units, of the mixture over samples.
+
+        The ends are so many times as far from the median, in standardised units, as the mixture has them.
+        """
         tail = 0.5 * (1.0 - level)
         lower, median, upper = (
-            self.warped.inverse(mixture_quantile(prediction.mean, prediction.variance, probability))
+            mixture_quantile(prediction.mean, prediction.variance, probability)
             for probability in (tail, 0.5, 1.0 - tail)
         )
+        ends = (median + widening * (end - median) for end in (lower, median, upper))
+        lower, median, upper = map(self.warped.inverse, ends)
         return lower, median, upper
 
     def calibration(self, level: float = 0.9) -> Calibration:
@@ -199,18 +210,20 @@ def fit_belief(
     Where there are too many, ``chosen`` (n,) says which of the values (all,) those of the n points are; the others
     only say how values are spread.
 
-    ``fidelities`` (n,) in (0, 1] say at which share of the full effort each was observed; all 1 is the same as None.
+    ``fidelities``, one for each of the values, in (0, 1], say at which share of the full effort each was observed; all
+    1 is the same as None. Values are levelled here, where all of them have rows; with ``chosen`` by the caller.
     A kind of row that is absent leaves its term of eq. (7) out. Equal arguments and an equal ``rng`` stream give an
     equal belief in any process. ``rng`` is not drawn from when the mode alone is asked for.
     """
     form = rows.check_among().form(options.distance_power, options.normalised_power)
-    if chosen is not None and fidelities is not None:  # rungs can only be levelled where there are rows
-        values, fidelities, chosen = values[chosen], fidelities[chosen], None
     values = checked_values(values, rows.n if chosen is None else len(values))
-    lower = None if fidelities is None else checked_fidelities(fidelities, rows.n)
-    if lower is not None:
+    every = None if fidelities is None else checked_fidelities(fidelities, len(values))
+    if chosen is not None and fidelities is not None:
+        every = fidelities  # also if all are 1: the belief may be told of lower ones
+    if every is not None:
         form = replace(form, has_fidelities=True)
-        values = levelled(values, lower, ~np.any(rows.array, axis=0))
+        values = values if chosen is not None else levelled(values, every, rows.same_points)
+    lower = every if every is None or chosen is None else every[chosen]
     scaling = RowScaling.of(rows, form)
     powered = scaling.powered(rows)
     warped = warp_values(values, options.warp)
@@ -230,7 +243,7 @@ def fit_belief(
     posterior, repairs = condition(powered, observed, estimate.vectors, form, lower)
     repairs += Repairs(rejected_draws=estimate.n_rejected)
     last = Chain(tuple(float(entry) for entry in estimate.vectors[-1]))
-    return Belief(posterior, scaling, warped, last, repairs, estimate.n_evaluations, chosen)
+    return Belief(posterior, scaling, warped, last, repairs, estimate.n_evaluations, every, chosen)
 
 
 def _estimate(

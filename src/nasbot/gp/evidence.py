@@ -28,7 +28,7 @@ def log_evidence(
     lower = None if fidelities is None else checked_fidelities(fidelities, rows.n)
     if lower is not None:
         form = replace(form, has_fidelities=True)
-        values = levelled(values, lower, (rows.array == 0.0).all(axis=0))
+        values = levelled(values, lower, rows.same_points)
     powered = RowScaling.of(rows, form).powered(rows)
     target = LogPosterior.of(powered, warp_values(values, options.warp).standardised, form, options.prior, lower)
     return target(posterior_mode(target, default_starts(target, 1).vectors, most_steps=MOST_STEPS).vectors[0])

@@ -66,20 +66,30 @@ def information_gap(vectors: FloatArray, form: KernelForm, fidelities: FloatArra
     return np.asarray(np.sqrt(added / (1.0 + added)))
 
 
-def levelled(values: FloatArray, fidelities: FloatArray, is_same: NDArray[np.bool_]) -> FloatArray:
+def levelled(values: FloatArray, fidelities: FloatArray, candidates: NDArray[np.intp]) -> FloatArray:
     """Values (n,) on the scale of full fidelity: each rung's offset removed, by the pairs seen there and higher up.
 
-    ``is_same`` (n, n) says which observations are of one candidate. The offset is the median difference of such pairs,
-    of logarithms where all values have one sign; that of the rung above where there are none. Ranking within rungs
-    would not do: what was promoted is a selected lot.
+    ``candidates`` (n,) has one number for all observations of one candidate. The offset is the median difference of
+    such pairs, of logarithms where all values have one sign; that of the rung above where there are none. Ranking
+    within rungs would not do: what was promoted is a selected lot.
     """
     sign = 1.0 if np.all(values > 0.0) else -1.0 if np.all(values < 0.0) else 0.0
     line = sign * np.log(sign * values) if sign else values.copy()
+    lower, higher = _pairs(fidelities, candidates)
     offset = 0.0
     for s in np.unique(fidelities)[::-1]:
-        here, above = fidelities == s, fidelities > s
-        lower, higher = np.nonzero(is_same & here[:, None] & above[None, :])
-        if len(lower):
-            offset = float(np.median(line[higher] - line[lower]))
-        line[here] += offset
+        seen = fidelities[lower] == s
+        if np.any(seen):
+            offset = float(np.median(line[higher[seen]] - line[lower[seen]]))
+        line[fidelities == s] += offset
     return np.asarray(sign * np.exp(sign * line) if sign else line)
+
+
+def _pairs(fidelities: FloatArray, candidates: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Numbers of two observations of one candidate, the second at the higher fidelity: all such pairs."""
+    order = np.lexsort((fidelities, candidates))
+    most = int(np.unique(candidates, return_counts=True)[1].max(initial=1))
+    pairs = [(order[:-shift], order[shift:]) for shift in range(1, most)]
+    lower, higher = np.concatenate([np.empty((2, 0), np.intp), *pairs], axis=1)
+    kept = (candidates[lower] == candidates[higher]) & (fidelities[lower] < fidelities[higher])
+    return lower[kept], higher[kept]

@@ -82,6 +82,11 @@ class Rows:
         return self[chosen[:, None], chosen]
 
     @property
+    def same_points(self) -> NDArray[np.intp]:
+        """For each of n points, among which these rows are, the first from which it does not differ."""
+        return np.asarray((~np.any(self.array, axis=0)).argmax(axis=1))
+
+    @property
     def n(self) -> int:
         """Number of points along the first axis: where a belief is asked, the known ones."""
         return int(self.array.shape[1])

@@ -24,6 +24,8 @@ from nasbot.architecture.features import FeatureMap
 from nasbot.candidate import Candidate, Params
 from nasbot.domain import Domain
 from nasbot.gp import Belief, BeliefOptions, Prediction, Rows, fit_belief
+from nasbot.gp.calibration import MOST_FORECASTS, widening
+from nasbot.gp.fidelity import levelled
 from nasbot.gp.mixture import mixture_moments
 from nasbot.otmann import NetworkDistance
 from nasbot.searchers.effect import Effect, Near
@@ -149,14 +151,17 @@ class Knowledge:
 
     def view(self, history: History, rng: np.random.Generator, clock: Stopwatch) -> View | None:
         """What is believed after this history; None while nothing has a value."""
-        evaluated, values = history.evaluated.candidates, history.evaluated.values
+        _, evaluated, values, shares = history.evaluated
         if not evaluated:
             return None
+        fidelities = None if self.domain.fidelity is None else np.minimum(shares, 1.0)
         pending = tuple(trial.candidate for trial in history.pending[-N_PENDING:])
         faulty = tuple(trial.candidate for trial in history.failed if _is_its_own_fault(trial))
         numbers = np.arange(len(evaluated))
         if is_local := len(evaluated) > self.options.local_above:
             last_fit = (len(evaluated) - len(evaluated) % N_PER_FIT) or len(evaluated)
+            if fidelities is not None:
+                values = levelled(values, fidelities, _numbered(evaluated))
             remembered = _remembered(evaluated[:last_fit], values[:last_fit])
             numbers = np.r_[remembered, last_fit : len(evaluated)]
             faulty = tuple(_sample(faulty, math.ceil(len(faulty) * len(numbers) / len(evaluated))))
@@ -166,10 +171,10 @@ class Knowledge:
             rows = self.rows_among(known)
         with clock("fitting"):
             if is_local:
-                belief = self._fitted(rows.among(np.arange(len(remembered))), values[:last_fit], remembered)
-                belief = belief.told(values).knowing_only(numbers, rows[:n, :n])
+                first = None if fidelities is None else fidelities[:last_fit]
+                belief = self._fitted(rows.among(np.arange(len(remembered))), values[:last_fit], first, remembered)
+                belief = belief.told(values, fidelities).knowing_only(numbers, rows[:n, :n])
             else:
-                fidelities = None if self.domain.fidelity is None else np.minimum(history.evaluated.fidelities, 1.0)
                 belief = fit_belief(rows[:n, :n], values, options=self.options, fidelities=fidelities, rng=rng)
             view = replace(self.asked(belief, np.arange(n), known, n, m, rows), numbers=numbers, is_local=is_local)
             if n > N_LANDMARKS:
@@ -178,13 +183,13 @@ class Knowledge:
                 view = replace(view, rough=self.asked(rough, chosen, known, n, m, rows))
         return view
 
-    def _fitted(self, rows: Rows, values: Floats, chosen: NDArray[np.intp]) -> Belief:
+    def _fitted(self, rows: Rows, values: Floats, fidelities: Floats | None, chosen: NDArray[np.intp]) -> Belief:
         """The belief of the last time that hyper-parameters were due, remembered: many proposals share it."""
-        key = (rows.array.tobytes(), values.tobytes())
+        key = (rows.array.tobytes(), values.tobytes() if fidelities is None else np.r_[values, fidelities].tobytes())
         if key not in self._last_fit:
             # A stream of its own: which proposal asks first must make no difference.
             rng = np.random.default_rng(len(values))
-            belief = fit_belief(rows, values, options=self.options, chosen=chosen, rng=rng)
+            belief = fit_belief(rows, values, options=self.options, fidelities=fidelities, chosen=chosen, rng=rng)
             self._last_fit.clear()
             self._last_fit[key] = belief
         return self._last_fit[key]
@@ -240,7 +245,8 @@ class Knowledge:
         )
         feasible = np.exp(view.log_feasible(rows))
         sign = history.direction.turned(1.0)
-        lower, median, upper = (sign * end for end in view.belief.interval(observed))
+        widened = widening(history.foreseen(most=MOST_FORECASTS))
+        lower, median, upper = (sign * end for end in view.belief.interval(observed, widening=widened))
         lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
         middle = between.d.shape[0] // 2
         numbers = [history.evaluated.trials[i].number for i in view.numbers]
@@ -309,6 +315,12 @@ def _remembered(evaluated: Sequence[Candidate], values: Floats) -> NDArray[np.in
     rest = np.setdiff1d(np.arange(len(values)), best)
     sample = nsmallest(N_REMEMBERED - N_BEST, rest, key=lambda i: evaluated[i].fingerprint)
     return np.sort(np.array([*best, *sample], dtype=np.intp))
+
+
+def _numbered(candidates: Sequence[Candidate]) -> NDArray[np.intp]:
+    """One number for all trials of a candidate."""
+    numbers: dict[Candidate, int] = {}
+    return np.array([numbers.setdefault(candidate, len(numbers)) for candidate in candidates], dtype=np.intp)
 
 
 def _sample(candidates: Sequence[Candidate], n: int) -> list[Candidate]:
