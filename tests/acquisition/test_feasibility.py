@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from nasbot.acquisition.feasibility import NOISE_VARIANCE, PRIOR_MEAN, Feasibility
+from nasbot.acquisition.feasibility import (
+    NOISE_VARIANCE,
+    PRIOR_MEAN,
+    TO_THE_NEAREST,
+    Feasibility,
+    _local_power,
+    _positive,
+)
 
 
 def probability(correlation, succeeded, cross):
@@ -70,3 +77,18 @@ def test_one_failure_among_many_alike_is_seen_where_it_is():
     at_it, beside_it, far_away = probability(correlation, np.arange(100) != 40, cross)
     assert at_it < 0.01
     assert at_it < beside_it < 0.97 < far_away
+
+
+def test_what_is_negative_in_an_indefinite_kernel_is_taken_as_nothing():
+    """Eigenvalues 3 and -1 along (1, 1) and (1, -1): 3 / 2 everywhere is left."""
+    assert _positive(np.array([[1.0, 2.0], [2.0, 1.0]])) == pytest.approx(np.full((2, 2), 1.5))
+    definite = np.array([[1.0, 0.5], [0.5, 1.0]])
+    assert _positive(definite) is definite
+
+
+@pytest.mark.parametrize(
+    ("nearest", "power"), [(TO_THE_NEAREST ** (1 / 3), 3.0), (TO_THE_NEAREST**0.75, 4 / 3), (0.04, 1.0), (0.0, 1.0)]
+)
+def test_the_local_part_makes_the_nearest_network_a_stranger(nearest, power):
+    """Under it a typical network resembles the nearest by a fifth; what resembles less already stays as it is."""
+    assert _local_power(np.array([[1.0, nearest], [nearest, 1.0]])) == pytest.approx(power)

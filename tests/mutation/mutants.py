@@ -1,16 +1,18 @@
-"""Do the tests notice? A seeded sample of mutants of the core, each against the tests beside it.
+"""Do the tests notice? A seeded sample of mutants of the core, each against the tests that reach its line.
 
     make mutants                                   # 30 minutes on two cores
     python -m tests.mutation.mutants --seed 1 --minutes 5 --packages gp,data
 
-Every mutant is tried in a copy of the tree, never in the tree itself. It is killed where a test fails or takes several
-times as long as it should. Survivors are listed; those in ``equivalent.json`` are known to change nothing, with the
-reason, and are not counted.
+Every mutant is tried in a copy of the tree, never in the tree itself. First all tests run once, which says what each
+reaches (``reaching.py``; kept in ``build/`` until code or tests change). A mutant is killed where one of the tests that
+reach it fails or takes several times as long as it should. Survivors are listed; those in ``equivalent.json`` are known
+to change nothing, with the reason, and are not counted.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib
 import json
 import os
@@ -21,15 +23,17 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from queue import Queue
 
 from tests.mutation.hand_made import FAULTS, HandMade
 from tests.mutation.mutating import Mutant, mutants
+from tests.mutation.reaching import Reached, Watcher, blocks_of, marked, read_results
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("otmann", "gp", "evolution", "acquisition", "searchers", "study", "storage", "execution", "data")
@@ -46,11 +50,14 @@ HEAVY = (
     "sklearn",
     "pytest",
 )
-KERNELS, AS_PYTHON = "_kernels", "kernels_as_python"
-NO_TESTS = (4, 5, 99)  # exit codes of pytest, and of ours, that say nothing about a mutant
-WARMING = ("tests/otmann/test_distances.py", "tests/otmann/test_transport.py")
-LIMIT, KERNEL_LIMIT = 600.0, 1200.0  # seconds for the tests of a mutant; twice that where compiled code is made anew
+# Kernels are tried as plain Python, since compiling takes longer than any test; but for those that are about compiling.
+KERNELS, PLAIN = "_kernels", {"NASBOT_PLAIN_SOLVER": "1"}
+COMPILED = {"lane_code": "tests/otmann/test_lanes.py", "compiled": "tests/otmann/test_solver.py"}
+UNKNOWN, BROKEN = 4, 99  # exit codes: pytest's for a test that is not there, and ours
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
+MAP = ROOT / "build/mutants-map.json"
+LONGEST = 120  # seconds for one test while it is seen what it reaches; others are left out
+START, FACTOR = 60.0, 5.0  # a mutant may take so many seconds, and so many times what its tests take without it
 
 
 @dataclass
@@ -69,52 +76,93 @@ class Copy:
     """A tree of its own to try mutants in."""
 
     root: Path
-    cache: Path = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.cache = self.root / "numba"
+    @property
+    def said(self) -> str:
+        """The end of what the last run of pytest said."""
+        return (self.root / "output.txt").read_text(errors="replace")[-2000:]
 
 
-def stages_of(mutant: Mutant | HandMade, package: str) -> list[list[str]]:
-    """What to run, the nearest first; each stage is run where the one before has noticed nothing."""
+@dataclass(frozen=True)
+class Chosen:
+    """The tests for one mutant."""
+
+    tests: tuple[str, ...]
+    seconds: float  # that they take without it
+
+
+def chosen_for(
+    mutant: Mutant | HandMade, package: str, reached: Sequence[Reached], seconds: float, root: Path = ROOT
+) -> Chosen:
+    """The tests that reach its line, near and quick ones first, for so many seconds."""
     if isinstance(mutant, HandMade):
-        return [list(mutant.tests)]
-    folder, stem = Path("tests") / package, mutant.path.stem.lstrip("_")
-    if KERNELS in mutant.path.parts:
-        stem = AS_PYTHON  # the quickest
-    own = [str(path.relative_to(ROOT)) for path in (ROOT / folder).glob(f"test_{stem}*.py")]
-    rest = [str(folder), *ALSO.get(package, ())]
-    return ([own] if own else []) + [rest]
+        return Chosen(mutant.tests, 600.0)
+    if _is_kernel(mutant) and (test := COMPILED.get(mutant.path.stem)):
+        return Chosen((test,), 300.0)
+    file = mutant.path.as_posix()
+    block = _blocks(root, mutant.path).get(mutant.line, file)
+    own = f"tests/{package}/test_{mutant.path.stem.lstrip('_')}"
+
+    def distance(row: Reached) -> float:
+        near = 0.3 if row.test.startswith(own) else 1.0 if row.test.startswith(f"tests/{package}/") else 3.0
+        return (row.seconds + 0.05) * near
+
+    # What stands outside functions is run by whatever imports the module: those that use it are asked.
+    is_there = [
+        r for r in reached if (block in r.blocks if block != file else any(b.startswith(f"{file}:") for b in r.blocks))
+    ]
+    tests, total = [], 0.0
+    for row in sorted(is_there, key=distance):
+        if total + row.seconds <= seconds or not tests:
+            tests.append(row.test)
+            total += row.seconds
+    return Chosen(tuple(tests), total)
 
 
-def tried(mutant: Mutant | HandMade, package: str, place: Copy) -> Result:
-    """Run the tests beside a mutant in this copy."""
+def _is_kernel(mutant: Mutant | HandMade) -> bool:
+    return KERNELS in mutant.path.parts
+
+
+@cache
+def _blocks(root: Path, path: Path) -> dict[int, str]:
+    return blocks_of((root / path).read_text(encoding="utf-8"), path.as_posix())
+
+
+def tried(mutant: Mutant | HandMade, package: str, place: Copy, chosen: Chosen) -> Result:
+    """Run its tests in this copy."""
+    if not chosen.tests:
+        return Result(mutant, package, False, "no test reaches it", 0.0)
     begun = time.monotonic()
     target = place.root / mutant.path
     original, stamp = target.read_text(encoding="utf-8"), target.stat()
-    is_kernel = KERNELS in mutant.path.parts
-    limit = KERNEL_LIMIT if is_kernel else LIMIT
+    compiles = mutant.path.stem in COMPILED and _is_kernel(mutant)
+    names = PLAIN if _is_kernel(mutant) and not compiles else {}
+
+    def run(*options: str) -> int | None:
+        action = lambda: _pytest(place, [*options, *chosen.tests], fresh=compiles)  # noqa: E731
+        return _run(place, action, START + FACTOR * chosen.seconds, names)
+
     try:
         target.write_text(mutant.source(place.root), encoding="utf-8")
-        for stage in stages_of(mutant, package):
-            code = _run(place, stage, begun + limit - time.monotonic(), fresh=is_kernel)
-            if code in NO_TESTS:
-                raise RuntimeError(f"{stage}: exit code {code}: {(place.root / 'output.txt').read_text()[-1000:]}")
-            if code != 0:
-                return Result(mutant, package, True, "time" if code is None else stage[0], time.monotonic() - begun)
-        return Result(mutant, package, False, "", time.monotonic() - begun)
+        code = run("-x")
     finally:
         target.write_text(original, encoding="utf-8")
         os.utime(target, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # what was compiled of it is still good
+    if code == BROKEN or (code == UNKNOWN and run("--collect-only") != 0):
+        raise RuntimeError(f"{mutant.name}: exit code {code}: {place.said}")
+    by = "" if code == 0 else "time" if code is None else f"one of {len(chosen.tests)} tests"
+    return Result(mutant, package, code != 0, by, time.monotonic() - begun)
 
 
-def _run(place: Copy, tests: Sequence[str], seconds: float, *, fresh: bool) -> int | None:
-    """The exit code of pytest in a process of its own; None where it had to be ended."""
+def _run(place: Copy, action: Callable[[], int], seconds: float, names: Mapping[str, str]) -> int | None:
+    """What the action returns in a process of its own, with these variables set; None where it had to be ended."""
     child = os.fork()
     if child == 0:
-        code = 99
+        code = BROKEN
         try:
-            code = _in_child(place, tests, fresh=fresh)
+            _move_to(place)
+            os.environ |= names
+            code = action()
             sys.stdout.flush()
         except BaseException:  # noqa: BLE001  # whatever it is, this process must not go on as its parent
             traceback.print_exc(file=sys.__stderr__)
@@ -138,7 +186,7 @@ def _end(child: int) -> None:
         os.killpg(child, signal.SIGKILL)  # its group is its own, see below
 
 
-def _in_child(place: Copy, tests: Sequence[str], *, fresh: bool) -> int:
+def _move_to(place: Copy) -> None:
     os.setsid()
     with (place.root / "output.txt").open("w") as output:
         os.dup2(output.fileno(), 1)
@@ -154,23 +202,60 @@ def _in_child(place: Copy, tests: Sequence[str], *, fresh: bool) -> int:
     sys.dont_write_bytecode = True
     os.environ |= {"PYTHONPATH": f"{place.root / 'src'}:{place.root}", "PYTHONDONTWRITEBYTECODE": "1"}
     os.environ.setdefault("NASBOT_SHARED", str(ROOT.parent / "shared"))
+
+
+def _pytest(place: Copy, arguments: Sequence[str], *, fresh: bool = False, watcher: Watcher | None = None) -> int:
     import pytest
 
     if fresh:  # numba keeps what it compiled by the file that it is in, and a kernel is made of several
         import numba
 
-        shutil.rmtree(place.cache, ignore_errors=True)
-        numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(place.cache)
-    return int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header", *tests]))
+        shutil.rmtree(place.root / "numba", ignore_errors=True)
+        numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = str(place.root / "numba")
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header"]
+    return int(pytest.main([*options, *arguments], plugins=[watcher] if watcher else []))
 
 
-def _trouble(place: Copy, packages: Sequence[str]) -> str:
-    """What fails without any mutant, so that nothing could be learned from failures."""
-    for package in packages:
-        tests = [f"tests/{package}", *ALSO.get(package, ())]
-        if (code := _run(place, tests, 3600.0, fresh=False)) != 0:
-            return f"the tests of {package} end with {code}:\n" + (place.root / "output.txt").read_text()[-2000:]
-    return ""
+def _compile() -> int:
+    from nasbot.otmann.solver import compile_solver
+
+    return 0 if compile_solver() else BROKEN
+
+
+def reached_by(package: str, place: Copy, *, kernels: bool = False) -> list[Reached]:
+    """What each test of a package reaches in the core; of kernels, what it reaches in them as plain Python."""
+    files = [file for name in PACKAGES for file in (place.root / "src/nasbot" / name).rglob("*.py")]
+    originals = {
+        file: (file.read_text(encoding="utf-8"), file.stat()) for file in files if (KERNELS in file.parts) is kernels
+    }
+    results = place.root / "reached.jsonl"
+    results.write_text("")
+    watcher = Watcher(place.root, results)
+    tests = [f"tests/{package}", *ALSO.get(package, ())]
+
+    def action() -> int:
+        watcher.begin()
+        return _pytest(place, [f"--timeout={LONGEST}", "--timeout-method=signal", *tests], watcher=watcher)
+
+    try:
+        for file, (text, _) in originals.items():
+            file.write_text(marked(text, file.relative_to(place.root).as_posix()), encoding="utf-8")
+        code = _run(place, action, 3600.0, PLAIN if kernels else {})
+    finally:
+        for file, (text, stamp) in originals.items():
+            file.write_text(text, encoding="utf-8")
+            os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    found = read_results(place.root, results)
+    print(f"{package}{' (kernels)' if kernels else ''}: {len(found)} tests pass (exit code {code})", flush=True)
+    if not found:
+        raise RuntimeError(f"no test of {package} passes without any mutant: {place.said}")
+    return found
+
+
+def state_of_the_tree() -> str:
+    """Changes with any line of code or tests."""
+    files = sorted(file for folder in ("src", "tests") for file in (ROOT / folder).rglob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def sampled(packages: Sequence[str], seed: int) -> list[tuple[str, Mutant]]:
@@ -205,6 +290,7 @@ def report(results: Sequence[Result], packages: Sequence[str], known: dict[str, 
         share = f"{killed / len(counted):.0%}" if counted else "–"
         lines.append(
             f"{package:<12} {killed:>4} of {len(counted):>4} killed  {share:>5}   {len(mine) - len(counted)} equivalent"
+            f"{f', {n} by time' if (n := sum(r.by == 'time' for r in counted)) else ''}"
         )
     for result in results:
         if not result.killed:
@@ -216,6 +302,35 @@ def report(results: Sequence[Result], packages: Sequence[str], known: dict[str, 
     return "\n".join(lines)
 
 
+def everything_reached(packages: Sequence[str], free: Queue[Copy], n_jobs: int, *, trust: bool) -> list[Reached]:
+    """What the tests of these packages reach: of the last run where nothing has changed since, else seen now."""
+    state = state_of_the_tree()
+    kept = json.loads(MAP.read_text(encoding="utf-8")) if MAP.exists() else {}
+    if not trust and kept.get("state") != state:
+        kept = {}
+    known = kept.get("reached", {})
+    wanted = [(package, False) for package in packages] + [("otmann", True)] * ("otmann" in packages)
+
+    def see(row: tuple[str, bool]) -> None:
+        name = f"{row[0]}-kernels" if row[1] else row[0]
+        if name in known:
+            return
+        place = free.get()
+        try:
+            found = reached_by(row[0], place, kernels=row[1])
+        finally:
+            free.put(place)
+        known[name] = [[r.test, round(r.seconds, 2), sorted(r.blocks)] for r in found]
+        MAP.parent.mkdir(exist_ok=True)
+        MAP.write_text(json.dumps({"state": state, "reached": known}), encoding="utf-8")
+
+    with ThreadPoolExecutor(n_jobs) as pool:
+        for _ in pool.map(see, wanted):
+            pass
+    # The kernels' tests take their own time as plain Python, so they are rows of their own.
+    return [Reached(test, seconds, frozenset(blocks)) for rows in known.values() for test, seconds, blocks in rows]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Try a sample; exit code 1 where less than ``--least`` of it is killed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -223,19 +338,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=30.0, help="no mutant begins after this")
     parser.add_argument("--most", type=int, default=10**6, help="mutants to try at most")
     parser.add_argument("--skip", type=int, default=0, help="leave out so many at the beginning of the sample")
+    parser.add_argument("--seconds", type=float, default=30.0, help="of tests for one mutant, the nearest first")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--packages", default=",".join(PACKAGES))
-    parser.add_argument("--trust", action="store_true", help="do not run the tests without mutants first")
+    parser.add_argument("--trust", action="store_true", help="tests reach what they did, though something has changed")
     parser.add_argument("--hand-made", action="store_true", help="the faults of hand_made.py, instead of a sample")
     parser.add_argument("--only", default="", help="mutants whose name has this in it")
+    parser.add_argument("--tests", default="", help="these, instead of those that reach a mutant; with commas")
     parser.add_argument("--least", type=float, default=0.9, help="share that must be killed")
     given = parser.parse_args(arguments)
     packages = given.packages.split(",")
     rows = [(fault.package, fault) for fault in FAULTS] if given.hand_made else sampled(packages, given.seed)
-    chosen = [row for row in rows if given.only in row[1].name]
-    chosen = chosen[given.skip : given.skip + given.most]
+    rows = [row for row in rows if given.only in row[1].name][given.skip :][: given.most]
     print(
-        f"seed {given.seed}: {len(chosen):,} mutants to choose from, {given.minutes:g} minutes, {given.jobs} at a time",
+        f"seed {given.seed}: {len(rows):,} mutants to choose from, {given.minutes:g} minutes, {given.jobs} at a time",
         flush=True,
     )
     for name in HEAVY:  # once, for all the processes that are forked from this one
@@ -245,37 +361,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results: list[Result] = []
     with tempfile.TemporaryDirectory(prefix="nasbot-mutants-") as folder:
         free: Queue[Copy] = Queue()
-        places = [copied(Path(folder), n) for n in range(given.jobs)]
-        if not given.trust:
-            problem = _trouble(places[0], packages)
-            if problem:
-                print(f"without any mutant: {problem}")
+        for n in range(given.jobs):
+            place = copied(Path(folder), n)
+            if (code := _run(place, _compile, 600.0, {})) != 0:
+                print(f"the distance does not compile: exit code {code}: {place.said}")
                 return 2
-        for place in places if {"otmann", "searchers", "gp"} & {package for package, _ in chosen} else ():
-            code = _run(place, WARMING, LIMIT, fresh=False)  # compiles what is to be compiled
-            if code != 0:
-                print(f"{WARMING} end with {code}: {(place.root / 'output.txt').read_text()[-1000:]}")
-                return 2
-        for place in places:
             free.put(place)
+        tests = tuple(given.tests.split(",")) if given.tests else ()
+        needs_none = tests or given.hand_made
+        reached = [] if needs_none else everything_reached(packages, free, given.jobs, trust=given.trust)
 
         def attempt(row: tuple[str, Mutant | HandMade]) -> None:
             if time.monotonic() > until:
                 return
+            package, mutant = row
             place = free.get()
             try:
-                result = tried(row[1], row[0], place)
+                near = chosen_for(mutant, package, reached, given.seconds, place.root)  # whatever happens to the tree
+                chosen = Chosen(tests, 600.0) if tests else near
+                result = tried(mutant, package, place, chosen)
             finally:
                 free.put(place)
             results.append(result)
-            word = f"killed by {result.by}" if result.killed else "SURVIVED"
-            print(f"{len(results):>4} {result.seconds:5.0f} s  {word}: {result.mutant.name}", flush=True)
+            word = (
+                f"killed by {result.by}" if result.killed else f"SURVIVED {result.by or f'{len(chosen.tests)} tests'}"
+            )
+            print(f"{len(results):>4} {result.seconds:5.0f} s  {word}: {mutant.name}", flush=True)
 
         with ThreadPoolExecutor(given.jobs) as pool:
-            for _ in pool.map(attempt, chosen):
+            for _ in pool.map(attempt, rows):
                 pass
-    text = report(results, packages, known)
-    print(text)
+    print(report(results, packages, known))
     counted = [r for r in results if r.killed or r.mutant.name not in known]
     return 0 if counted and sum(r.killed for r in counted) >= given.least * len(counted) else 1
 

@@ -2,13 +2,17 @@
 
 import ast
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from nasbot.otmann import solver
 from tests.mutation.hand_made import FAULTS
-from tests.mutation.mutants import EQUIVALENT, PACKAGES, Result, report, sampled, stages_of
+from tests.mutation.mutants import COMPILED, EQUIVALENT, PACKAGES, PLAIN, Result, chosen_for, report, sampled
 from tests.mutation.mutating import mutants
+from tests.mutation.reaching import Reached, blocks_of, marked, read_results
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = '''
@@ -55,9 +59,98 @@ def test_the_same_seed_gives_the_same_sample():
 
 
 def test_every_package_has_mutants_and_tests():
-    for package, mutant in sampled(PACKAGES, 0)[: len(PACKAGES)]:
-        stages = stages_of(mutant, package)
-        assert all((ROOT / test).exists() for stage in stages for test in stage)
+    assert {package for package, _ in sampled(PACKAGES, 0)[: len(PACKAGES)]} == set(PACKAGES)
+    assert all((ROOT / "tests" / package).is_dir() for package in PACKAGES)
+    assert all((ROOT / test).exists() for test in COMPILED.values())
+    assert {solver.SWITCH: "1"} == PLAIN
+
+
+BRANCHES = """'''A module.'''
+from __future__ import annotations
+LIMIT = 3
+
+def sign(x):
+    '''1 or -1.'''
+    if x < 0:
+        return -1
+    elif x > LIMIT:
+        raise ValueError
+    try:
+        return 1 // x
+    except ZeroDivisionError:
+        return 1
+"""
+TESTS = """
+import os, subprocess, sys
+import pytest
+from m import sign
+
+def test_below(): assert sign(-1) == -1
+
+def test_zero(): assert sign(0) == 1
+
+def test_wrong(): assert sign(1) == 7
+
+@pytest.mark.parametrize("way", ["fork", "another"])
+def test_elsewhere(way):
+    if way == "another":
+        assert subprocess.run([sys.executable, "-c", "import m; m.sign(-2)"]).returncode == 0
+    elif (child := os.fork()) == 0:
+        sign(-2)
+        os._exit(0)
+    else:
+        os.waitpid(child, 0)
+"""
+SEEN = """
+import sys
+from pathlib import Path
+import pytest
+from tests.mutation.reaching import Watcher
+
+watcher = Watcher(Path.cwd(), Path("seen.jsonl"))
+watcher.begin()
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "test_m.py"], plugins=[watcher]))
+"""
+
+
+def test_what_a_test_reaches_is_seen_in_every_process_that_it_starts(tmp_path):
+    (tmp_path / "m.py").write_text(marked(BRANCHES, "m.py"))
+    (tmp_path / "test_m.py").write_text(TESTS)
+    environment = {"PYTHONPATH": f"{tmp_path}:{ROOT}:{ROOT / 'src'}", "PATH": "/usr/bin:/bin"}
+    done = subprocess.run([sys.executable, "-c", SEEN], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = {row.test.split("::")[1]: row.blocks for row in read_results(tmp_path, tmp_path / "seen.jsonl")}
+    below, above, divided = {"m.py:6", "m.py:8"}, "m.py:9", "m.py:12"
+    assert found == {  # what fails without a mutant is left out
+        "test_below": below,
+        "test_zero": {"m.py:6", above, divided, "m.py:14"},
+        "test_elsewhere[fork]": below,
+        "test_elsewhere[another]": below,
+    }
+    lines = blocks_of(BRANCHES, "m.py")
+    assert (lines[3], lines[7], lines[8], lines[9], lines[10]) == ("m.py", "m.py:6", "m.py:8", above, "m.py:10")
+    assert (lines[11], lines[12], lines[14]) == ("m.py:6", divided, "m.py:14")
+
+
+def test_tests_that_reach_a_mutant_are_chosen_near_and_quick_ones_first():
+    package, mutant = next(
+        row for row in sampled(("storage",), 0) if row[1].path.stem == "memory" and row[1].function != "module"
+    )
+    name = mutant.path.as_posix()
+    block = blocks_of((ROOT / mutant.path).read_text(), name)[mutant.line]
+    assert block != name
+    reached = [
+        Reached("tests/study/test_a.py::near", 0.1, frozenset({block})),
+        Reached("tests/storage/test_memory.py::own", 1.0, frozenset({block})),
+        Reached("tests/storage/test_memory.py::elsewhere", 0.1, frozenset({f"{name}:0"})),
+        Reached("tests/storage/test_memory.py::long", 40.0, frozenset({block})),
+        Reached("tests/storage/test_b.py::quick", 0.1, frozenset({block})),
+    ]
+    chosen = chosen_for(mutant, package, reached, 20.0)
+    assert [test.split("::")[1] for test in chosen.tests] == ["quick", "own", "near"]
+    assert chosen.seconds == pytest.approx(1.2)
+    assert chosen_for(mutant, package, reached[2:3], 20.0).tests == ()
+    assert len(chosen_for(mutant, package, reached[3:4], 20.0).tests) == 1  # at least one, however long
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.what)
