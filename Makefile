@@ -45,7 +45,7 @@ thorough: $(INSTALLED) ## the slow tests too, and many more random examples, fre
 test-faults: $(INSTALLED) ## kills, hangs, full disks and damaged files, hundreds of each
 	@NASBOT_FAULTS=1 $(BIN)/python -m pytest tests/faults $(ARGS)
 
-mutants: $(INSTALLED) ## a sample of slips in the core, each against the tests beside it, in 30 minutes
+mutants: $(INSTALLED) ## a sample of slips in the core, each against the tests that reach it, in 30 minutes
 	@$(BIN)/python -m tests.mutation.mutants --jobs $(JOBS) $(ARGS)
 
 browser: ## install Debian's chromium for the tests of the page, where it is not there yet

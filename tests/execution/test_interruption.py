@@ -129,6 +129,14 @@ def test_what_somebody_else_has_taken_is_left_alone():
     assert seen == [signal.SIGTERM]
 
 
+def test_a_terminal_that_goes_away_is_nothing_under_nohup():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with leaving_on_signals():
+        send(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
 def test_other_threads_are_not_concerned():
     done = []
 
@@ -222,7 +230,7 @@ def test_an_interrupted_proposal_is_forgotten():
 
 DRIVER = """
 import signal, sys
-for number in (signal.SIGTERM, signal.SIGUSR1):
+for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP):
     signal.signal(number, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from nasbot.execution.interruption import Interrupted, leaving_on_signals
@@ -244,7 +252,9 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(("number", "workers"), [(signal.SIGINT, 2), (signal.SIGTERM, 1), (signal.SIGUSR1, 2)])
+@pytest.mark.parametrize(
+    ("number", "workers"), [(signal.SIGINT, 2), (signal.SIGTERM, 1), (signal.SIGUSR1, 2), (signal.SIGHUP, 1)]
+)
 def test_a_process_that_is_asked_to_leave_does(tmp_path, number, workers):
     script, path, marks = tmp_path / "driver.py", tmp_path / "study.sqlite", tmp_path / "marks"
     script.write_text(DRIVER)

@@ -1,16 +1,22 @@
 """What many clients at once, or clients that take nothing, cannot do to the server."""
 
 import asyncio
+import json
+import os
 
 import pytest
 import uvicorn
 from starlette.requests import ClientDisconnect, Request
 from uvicorn.server import ServerState
 
-from nasbot.page import protocol, server
+from nasbot.page import protocol, server, watching
 from nasbot.page.server import LivePage
-from tests.page.conftest import write_study
+from nasbot.page.watching import WatchedStudy
+from nasbot.storage import open_storage
+from tests.page.conftest import serving, write_study
+from tests.page.test_security import ask
 from tests.plots.studies import grown
+from tests.storage.test_cycles import make_endless
 
 
 def request():
@@ -105,3 +111,34 @@ def test_links_in_a_folder_are_not_followed_unless_asked(tmp_path):
     assert asyncio.run(names(folder)) == ["mine"]
     assert asyncio.run(names(folder, follow_links=True)) == ["mine", "theirs"]
     assert asyncio.run(names(folder / "theirs.sqlite")) == ["theirs"], "what is named may be a link"
+
+
+def test_one_bad_study_in_a_folder_never_blocks_another(tmp_path):
+    """Tables without end, and a pipe; the sound study is read in between."""
+    write_study(tmp_path / "sound.sqlite", grown(3))
+    write_study(tmp_path / "bad.sqlite", grown(3))
+    make_endless(tmp_path / "bad.sqlite", "trials")
+    os.mkfifo(tmp_path / "pipe.sqlite")
+    with serving(tmp_path) as served:
+        for name, expected in (("bad", "damaged"), ("pipe", "cannot open"), ("sound", None)):
+            status, _, body = ask(served.port, f"/s/{name}/api/study")
+            record = json.loads(body)
+            assert status == 200
+            if expected is None:
+                assert len(record["trials"]) == 3
+            else:
+                assert expected in record["strip"]["problem"]
+
+
+def test_what_takes_long_to_refuse_is_not_asked_again_at_once(tmp_path, monkeypatch):
+    path = write_study(tmp_path / "bad.sqlite", grown(3))
+    make_endless(path, "trials")
+    study, opened = WatchedStudy(path, "bad"), []
+    monkeypatch.setattr(watching, "open_storage", lambda *a, **o: opened.append(a) or open_storage(*a, **o))
+    problems = {study.look().problem for _ in range(5)}
+    assert len(problems) == len(opened) == 1
+    assert "damaged" in problems.pop()
+    monkeypatch.setattr(watching, "SHARE", 0.0)
+    study._rests_until = 0.0
+    write_study(tmp_path / "good.sqlite", grown(3)).replace(path)
+    assert study.look().problem == ""

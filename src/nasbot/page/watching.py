@@ -67,6 +67,7 @@ class WatchedStudy:
         self.large: ExcerptReader | None = None  # of a study of very many trials
         self._signature: tuple[object, ...] = ()
         self._read_at = self._opened_at = -MAX_PACE
+        self._rests_until = -MAX_PACE  # a damaged file that takes long to refuse must not keep others waiting
         self._is_settled = False
         self._lock = Lock()
 
@@ -78,11 +79,16 @@ class WatchedStudy:
     def look(self) -> Seen:
         """What there is to see now: the state always, the trials where they changed and the pace allows."""
         with self._lock:
+            begun = time.monotonic()
+            if begun < self._rests_until:
+                return self.seen
             try:
                 self.seen = self._looked()
             except NasbotError as error:
                 self.close()
                 self.seen = replace(self.seen, problem=str(error)[:500], status=None, texts={})
+                now = time.monotonic()
+                self._rests_until = now + min(MAX_PACE, SHARE * (now - begun))
             return self.seen
 
     def close(self) -> None:
