@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import comb, sqrt
@@ -44,6 +44,13 @@ class RunFile:
             os.write(descriptor, line.encode())
         finally:
             os.close(descriptor)
+
+    def keep(self, records: Iterable[Record]) -> Iterator[Record]:
+        """These records, each added and printed before the next is made."""
+        for record in records:
+            self.append(record)
+            print(json.dumps(record), flush=True)
+            yield record
 
     def records(self) -> Iterator[Record]:
         """All records, in the order in which they were added; none where there is no file yet."""

@@ -17,6 +17,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+import nasbot
 from benchmarks.runs import average, paired
 from experiments.experiment import Body, Experiment, Results
 from experiments.figures import Curve, draw_curves, panels, save
@@ -32,7 +33,6 @@ from nasbot import (
     Layer,
     RandomSearch,
     SearchSpace,
-    Study,
     Vocabulary,
 )
 from nasbot.architecture import Role, chain
@@ -139,8 +139,8 @@ def do(protocol: Protocol, run: Run, places: Places) -> Mapping[str, Any]:
     keys = sorted(lookup.error)
     pool = tuple(network_of(keys[i]) for i in rng.choice(len(keys), POOL_SIZE, replace=False))
     searcher: Searcher = METHODS[run["method"]](space=SPACE, pool=pool, modifiers=SWAPS)
-    study = Study.in_memory(searcher, seed=run["seed"], direction="minimise")
-    study.optimise(lookup, protocol.settings["queries"])
+    n, seed = protocol.settings["queries"], run["seed"]
+    study = nasbot.minimise(lookup, SPACE, name=None, searcher=searcher, seed=seed, trials=n, progress=False)
     errors = [10.0**trial.value for trial in study.history.completed if trial.value is not None]
     best = np.minimum.accumulate(errors)
     return {"best": [float(f"{value:.6g}") for value in best], "optimum": lookup.optimum}

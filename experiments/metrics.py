@@ -14,7 +14,6 @@ them.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +25,7 @@ import numpy as np
 import pandas as pd
 
 import nasbot
+from benchmarks.runs import RunFile
 from nasbot.data.dataset import SPLIT, dataset_of
 from nasbot.data.metrics import METRICS
 from nasbot.data.named import load
@@ -268,16 +268,12 @@ def main() -> None:
     parser.add_argument("--folder", default=os.environ.get("NASBOT_SHARED", "../shared") + "/data")
     parser.add_argument("--records", default=str(RECORDS), help="where records are appended")
     given = parser.parse_args()
-    path = Path(given.records)
-    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    file = RunFile(Path(given.records))
+    records = list(file.records())
     known = [{name: r[name] for name in ("part", "set", "by", "seed", "trials")} for r in records]
-    with path.open("a", encoding="utf-8") as file:
-        for run in runs([int(seed) for seed in given.seeds.split(",")], given.trials):
-            if run["part"] in given.parts.split(",") and run not in known:
-                records.append(done(run, given.folder))
-                file.write(json.dumps(records[-1]) + "\n")
-                file.flush()
-                print(json.dumps(records[-1]), flush=True)
+    every = runs([int(seed) for seed in given.seeds.split(",")], given.trials)
+    missing = [run for run in every if run["part"] in given.parts.split(",") and run not in known]
+    records += file.keep(done(run, given.folder) for run in missing)
     print(metrics_table(records), rare_results(records), sep="\n\n")
 
 

@@ -9,7 +9,6 @@ are test mean squared errors of the standardised target (a constant has 1), or l
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import time
 from collections import defaultdict
@@ -22,6 +21,7 @@ import numpy as np
 import torch
 
 import nasbot
+from benchmarks.runs import RunFile
 from experiments.datasets import set_of
 from experiments.protocol import read_protocol
 from nasbot.automl.plan import fitting_baseline
@@ -228,20 +228,9 @@ def main() -> None:
     parser.add_argument("--folder", default=os.environ.get("NASBOT_SHARED", "../shared") + "/data")
     parser.add_argument("--records", default=str(RECORDS), help="where records are appended")
     given = parser.parse_args()
-    records = []
-    with Path(given.records).open("a", encoding="utf-8") as file:
-        for record in run(
-            given.sets.split(","),
-            given.methods.split(","),
-            given.budget,
-            [int(seed) for seed in given.seeds.split(",")],
-            given.folder,
-        ):
-            records.append(record)
-            file.write(json.dumps(record) + "\n")
-            file.flush()
-            print(json.dumps(record), flush=True)
-    print(table(records))
+    seeds = [int(seed) for seed in given.seeds.split(",")]
+    made = run(given.sets.split(","), given.methods.split(","), given.budget, seeds, given.folder)
+    print(table(list(RunFile(Path(given.records)).keep(made))))
 
 
 if __name__ == "__main__":

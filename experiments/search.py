@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+import nasbot
 from experiments.datasets import prepared
 from experiments.flat import FlatRandom, FlatSpace, OptunaSearch
 from experiments.networks import Anatomy, scaled_pool
@@ -23,13 +24,13 @@ from experiments.ranks import spearman
 from experiments.records import Places
 from experiments.rivals import ACTIVATIONS, ScikitMLP, boosted, refitted
 from experiments.training import recipe_from, retrained
-from nasbot import NASBOT, Architecture, EvolutionSearch, RandomSearch, SearchSpace, Study, TreeBO
+from nasbot import NASBOT, Architecture, EvolutionSearch, RandomSearch, SearchSpace, TreeBO
 from nasbot.data.dataset import Dataset
 from nasbot.errors import OptionError
 from nasbot.evolution import CNN_MODIFIERS
 from nasbot.execution import Finished, Job, LocalExecutor, Objective
 from nasbot.searchers import Recommends, Searcher
-from nasbot.study import Budget
+from nasbot.study import StudyView
 from nasbot.training.objective import TrainingObjective
 from nasbot.trial import POOL, Failed, Trial
 
@@ -64,14 +65,26 @@ def do(protocol: Protocol, run: Run, places: Places) -> Mapping[str, Any]:
     name = f"{run['dataset']}-{run['method']}-{run['seed']}".replace(" ", "_")
     path = places.draft("studies", protocol.digest, f"{name}.sqlite")
     context = {"data": data.fingerprint, "recipe": protocol.settings["recipe"]}
-    with Study.open(path, searcher, seed=run["seed"], direction="minimise", context=context) as study:
-        executor = LocalExecutor(protocol.settings["workers"], threads=1, preload=("torch",))
-        try:
-            warm_up(searcher, objective, executor)
-            budget = Budget(seconds=protocol.settings["seconds"], trials=protocol.settings.get("trials"))
-            study.optimise(objective, budget, executor=executor, max_consecutive_failures=None, overtime=0.0)
-        finally:
-            executor.close()
+    executor = LocalExecutor(protocol.settings["workers"], threads=1, preload=("torch",))
+    try:
+        warm_up(searcher, objective, executor)
+        study = nasbot.minimise(
+            objective,
+            searcher.domain.networks,
+            name=path,
+            searcher=searcher,
+            seed=run["seed"],
+            seconds=protocol.settings["seconds"],
+            trials=protocol.settings.get("trials"),
+            context=context,
+            executor=executor,
+            max_consecutive_failures=None,
+            overtime=0.0,
+            progress=False,
+        )
+    finally:
+        executor.close()
+    with study:
         best, retrain = _best(_counted(study, protocol)), partial(_again, objective, protocol, run, folder)
         found = {**_outcome(study, protocol), "retrained": [] if best is None else retrain(best)}
         return {**found, "recommended": _recommended(study, best, found["retrained"], retrain)}
@@ -83,11 +96,17 @@ def warm_up(searcher: Searcher, objective: Objective, executor: LocalExecutor) -
     The method decides once on values that mean nothing, and the workers train the smallest network of the pool.
     """
     first = searcher.initial_pool()
-    trial = Study.in_memory(searcher).optimise(lambda arch: len(arch.layers), max(1, len(first)) + 1).history[-1]
+    space, n = searcher.domain.networks, max(1, len(first)) + 1
+    decided = nasbot.maximise(_size, space, name=None, searcher=searcher, trials=n, progress=False)
+    trial = decided.history[-1]
     executor.start(objective)
     executor.submit(Job(0, min((*first, trial.candidate), key=lambda candidate: candidate.arch.total_mass)))
     while not any(isinstance(event, Finished) for event in executor.wait()):
         pass
+
+
+def _size(arch: Architecture) -> float:
+    return len(arch.layers)
 
 
 def space_and_pool(protocol: Protocol, data: Dataset) -> tuple[SearchSpace, tuple[Architecture, ...]]:
@@ -112,7 +131,7 @@ def _objective(protocol: Protocol, run: Run, folder: Path) -> Objective:
     return TrainingObjective(folder, recipe)
 
 
-def _outcome(study: Study, protocol: Protocol) -> dict[str, Any]:
+def _outcome(study: StudyView, protocol: Protocol) -> dict[str, Any]:
     history, counted = study.history, _counted(study, protocol)
     proposed = [trial for trial in history.finished if trial.origin.searcher != POOL]
     deciding = study.deciding_time()
@@ -132,13 +151,13 @@ def _outcome(study: Study, protocol: Protocol) -> dict[str, Any]:
     }
 
 
-def _counted(study: Study, protocol: Protocol) -> list[Trial]:
+def _counted(study: StudyView, protocol: Protocol) -> list[Trial]:
     """What was completed within the budget."""
     return [t for t in study.history.completed if (t.finished or 0.0) <= protocol.settings["seconds"]]
 
 
 def _recommended(
-    study: Study, best: Trial | None, retrained: Scores, retrain: Callable[[Trial], Scores]
+    study: StudyView, best: Trial | None, retrained: Scores, retrain: Callable[[Trial], Scores]
 ) -> dict[str, Any] | None:
     """The network that a searcher with a belief takes for the best, trained again too; None of a searcher without."""
     if best is None or not isinstance(study.searcher, Recommends):

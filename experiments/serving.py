@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import json
 import os
 import resource
 import subprocess
@@ -26,6 +25,7 @@ import numpy as np
 import pandas as pd
 
 import nasbot
+from benchmarks.runs import RunFile
 from nasbot.automl.limits import smallest
 from nasbot.data.dataset import dataset_of
 from nasbot.data.named import load
@@ -124,14 +124,11 @@ def main() -> None:
     parser.add_argument("--folder", default=os.environ.get("NASBOT_SHARED", "../shared") + "/data")
     parser.add_argument("--records", default=str(RECORDS), help="where records are appended")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, Path(given.records).open("a", encoding="utf-8") as file:
+    with tempfile.TemporaryDirectory() as folder:
         runs = [(name, factor) for name in SETS for factor in FACTORS] if "latency" in given.parts else []
         found = (limited(name, factor, given.folder, Path(folder)) for name, factor in runs)
         more = (million(given.folder, Path(folder)) for part in given.parts.split(",") if part == "million")
-        for record in chain(found, more):
-            file.write(json.dumps(record) + "\n")
-            file.flush()
-            print(json.dumps(record), flush=True)
+        list(RunFile(Path(given.records)).keep(chain(found, more)))
 
 
 if __name__ == "__main__":

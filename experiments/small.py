@@ -10,7 +10,6 @@ squared errors over the variance of the target, or log-losses. Settings were cho
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import time
 from collections import defaultdict
@@ -29,6 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import nasbot
+from benchmarks.runs import RunFile
 from nasbot.data.named import load
 
 RECORDS = Path(__file__).parent.parent / "docs" / "results" / "records" / "small.jsonl"
@@ -138,16 +138,11 @@ def main() -> None:
     parser.add_argument("--folder", default=os.environ.get("NASBOT_SHARED", "../shared") + "/data")
     parser.add_argument("--records", default=str(RECORDS), help="where records are appended")
     given = parser.parse_args()
-    place = Path(given.records)
-    records = [json.loads(line) for line in place.read_text().splitlines()] if place.exists() else []
+    file = RunFile(Path(given.records))
+    records = list(file.records())
     known = {(r["set"], r["division"], r["fold"], r["method"]) for r in records}
     wanted = given.sets.split(","), given.methods.split(","), _numbers(given.divisions)
-    with place.open("a", encoding="utf-8") as file:
-        for record in run(*wanted, given.folder, known):
-            records.append(record)
-            file.write(json.dumps(record) + "\n")
-            file.flush()
-            print(json.dumps(record), flush=True)
+    records += file.keep(run(*wanted, given.folder, known))
     print(table(records))
 
 

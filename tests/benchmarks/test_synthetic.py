@@ -63,6 +63,13 @@ def test_runs_are_kept_summed_up_and_drawn(
     assert "authors" in (tmp_path / "figure.svg").read_text()
 
 
+def test_each_record_is_kept_before_the_next_is_made(tmp_path, capsys):
+    runs = RunFile(tmp_path / "runs.jsonl")
+    kept = runs.keep({"n": n, "before": len(list(runs.records()))} for n in range(3))
+    assert [record["before"] for record in kept] == [0, 1, 2]
+    assert capsys.readouterr().out.splitlines()[-1] == '{"n": 2, "before": 2}'
+
+
 def test_a_torn_last_line_is_passed_over_and_others_are_not(tmp_path: Path):
     runs = RunFile(tmp_path / "deep" / "runs.jsonl")
     assert list(runs.records()) == []

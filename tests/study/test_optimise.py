@@ -258,6 +258,13 @@ def test_a_study_goes_on_with_as_many_repeats(elsewhere):
         maximise(score, MLP, name="mine", trials=4, searcher=quick())
 
 
+def test_a_study_goes_on_in_the_context_it_was_begun_in(elsewhere):
+    maximise(score, MLP, name="mine", trials=3, searcher=quick(), context={"data": "a"})
+    assert len(maximise(score, MLP, name="mine", trials=4, searcher=quick(), context={"data": "a"}).history) == 4
+    with pytest.raises(StudyError, match=r"context.data"):
+        maximise(score, MLP, name="mine", trials=5, searcher=quick(), context={"data": "b"})
+
+
 @pytest.mark.parametrize("repeats", [0, 2.0, "3"])
 def test_repeats_are_a_whole_number(repeats):
     with pytest.raises(OptionError, match="repeats: expected a whole number >= 1, got"):

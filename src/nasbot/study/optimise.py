@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+from nasbot._typing import Json
 from nasbot.architecture import Architecture
 from nasbot.architecture.space import SearchSpace
 from nasbot.candidate import Candidate
@@ -59,6 +60,7 @@ class SearchOptions(RunOptions, total=False):
     pacer: Pacer | str | None  # what ends evaluations that fall behind: "median", or an object
     progress: bool | None  # a line for each trial that ends; None: on a terminal and in a notebook
     repeats: int  # evaluations of each candidate, with other seeds, whose mean is its value; 1
+    context: Mapping[str, Json]  # what else must not change between calls (data, recipe), as plain data
 
 
 def maximise(objective: Objective, space: SearchSpace | str, **options: Unpack[SearchOptions]) -> StudyView:
@@ -79,6 +81,7 @@ def maximise(objective: Objective, space: SearchSpace | str, **options: Unpack[S
         known: pairs of a candidate (or a network, with params at their defaults) and its value, measured elsewhere.
             They count as trials; a candidate that the study has already, or that its pool begins with, stays as it is.
         repeats: evaluations of each candidate, each with a seed of its own, whose mean is its value; 1 if not given.
+        context: what else makes values comparable (data, recipe), as plain data; a later call with another is refused.
         workers: evaluations at a time, each in a process of its own where there are several.
         executor: another place to evaluate in, with workers and limits of its own.
         timeout_per_trial: seconds after which an evaluation is ended.
@@ -124,9 +127,9 @@ def _optimised(
         searcher = replace(searcher, fidelity=None)
     if budget.seconds is not None and hasattr(searcher, "distance"):
         compile_solver()  # before the clock starts
-    repeats, context = options.get("repeats", 1), {}
+    repeats, context = options.get("repeats", 1), dict(options.get("context", {}))
     if repeats != 1:
-        objective, context = Repeated(objective, repeats), {"repeats": repeats}
+        objective, context["repeats"] = Repeated(objective, repeats), repeats
     pacer = options.get("pacer")
     told = _pairs(options.get("known", ()))
     run: RunOptions = {key: options[key] for key in RunOptions.__annotations__ if key in options}  # type: ignore[literal-required, assignment]
