@@ -48,6 +48,15 @@ def test_they_differ_in_how_inputs_are_prepared_where_that_is_searched():
     assert all(not candidate.params for candidate in plain_pool(Domain(space), n_rows=20_000))
 
 
+@pytest.mark.parametrize(("default", "shifted"), [("none", "crops"), ("flips", "flips+crops")])
+def test_some_of_them_see_images_shifted_beside_what_is_done_to_all(default, shifted):
+    space = space_for("cnn", (3, 16, 16), 10, n_rows=8000, batch_size=64)
+    augmentation = {"augmentation": Choice("none", "flips", "crops", "flips+crops", default=default)}
+    pool = plain_pool(Domain(space, augmentation), n_rows=8000)
+    assert pool[0].params == {"augmentation": default}
+    assert {candidate.params["augmentation"] for candidate in pool} == {default, shifted}
+
+
 @pytest.mark.parametrize("pool_of", [lambda *a, **k: plain_pool(*a, n_rows=9000, **k), paper_pool])
 def test_own_networks_come_first_once_and_must_fit(pool_of):
     domain = Domain(SearchSpace("mlp-reg", max_layers=9))

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from nasbot.architecture import Layer, chain
-from nasbot.automl.calibration import Calibration, _best_length, calibrated
+from nasbot.automl.calibration import Calibration, _best_length, calibrated, means_the_same_mirrored
+from nasbot.automl.plan import fitting_baseline
 from nasbot.data.dataset import dataset_of
 from nasbot.training import loop
 from nasbot.training.recipes import FAST
@@ -78,3 +79,27 @@ def test_the_length_of_three_losses(losses, expected):
 @pytest.mark.parametrize(("losses", "expected"), [([2.0, 1.0], 900), ([1.0, 0.999], 300), ([1.0, 1.1], 100)])
 def test_the_length_of_two_losses(losses, expected):
     assert _best_length([100, 300], losses) == expected
+
+
+def blobs(mirrored_counts_alike):
+    """A bright square, high or low (which is what is asked), or left or right."""
+    rng = np.random.default_rng(1)
+    images = 0.3 * rng.normal(size=(300, 1, 8, 8)).astype("float32")
+    rows, columns = rng.integers(0, 6, size=(2, 300))
+    for image, row, column in zip(images, rows, columns, strict=True):
+        image[0, row : row + 3, column : column + 3] += 2
+    place = rows if mirrored_counts_alike else columns
+    return dataset_of(images, (place > 2).astype(int))
+
+
+def test_images_are_mirrored_where_they_then_mean_the_same():
+    for alike in (True, False):
+        data = blobs(alike)
+        network = fitting_baseline(data.kind, len(data.train))
+        assert means_the_same_mirrored(network, data, FAST, seconds=30, seed=0) is alike
+
+
+def test_nothing_learned_is_no_reason_to_mirror():
+    noise = dataset_of(RNG.normal(size=(200, 1, 6, 6)).astype("float32"), RNG.integers(0, 2, 200))
+    network = fitting_baseline(noise.kind, len(noise.train))
+    assert not means_the_same_mirrored(network, noise, FAST, seconds=30, seed=0)

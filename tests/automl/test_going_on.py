@@ -53,7 +53,7 @@ def test_more_time_makes_finals_longer_and_searching_stays_comparable():
     assert capped.stretch == 2.0  # more would teach these rows nothing
     said = planned(Budget.of("1h"), 2, n_steps=None, stored=first.to_dict(), seconds=9.0, most_steps=10**6)
     assert said.stretch == 1.0
-    assert stretch_of(Budget(50), 2, 700, 30.0, 10**6) == 1.0
+    assert stretch_of(None, 700, 30.0, 10**6) == 1.0
 
 
 def test_long_finals_are_of_the_best_and_given_up_where_they_gain_nothing():

@@ -8,7 +8,9 @@ from nasbot.automl.plan import (
     COST_OVER_BASELINE,
     DEFAULT_SECONDS,
     LEAST_STEPS,
+    LEAST_TRAININGS,
     LONGEST_TRAINING,
+    SEARCH_SHARE,
     SHORTEST_TRAINING,
     Plan,
     fitting_baseline,
@@ -57,6 +59,17 @@ def test_trainings_grow_with_the_budget_and_the_workers_and_so_does_their_number
     assert full_training_seconds(Budget.of("1s"), 1) == SHORTEST_TRAINING
     assert full_training_seconds(Budget.of("30d"), 2) == LONGEST_TRAINING
     assert full_training_seconds(Budget(50), 2) is None
+
+
+def test_networks_of_images_are_trained_for_longer_and_a_dozen_fit_all_the_same():
+    for budget in ("30s", "5m", "1h"):
+        seconds = Budget.of(budget).seconds
+        vectors, images = (full_training_seconds(Budget.of(budget), 2, takes_images) for takes_images in (False, True))
+        assert images > vectors
+        assert 2 * SEARCH_SHARE * seconds / images >= LEAST_TRAININGS - 1e-9
+    rest = {"n_steps": 9, "stored": None, "seconds": None, "most_steps": 99}
+    vectors, images = (planned(Budget.of("5m"), 2, takes_images=images, **rest) for images in (False, True))
+    assert images.seconds_per_trial > vectors.seconds_per_trial
 
 
 def test_few_rows_are_not_read_for_ever():

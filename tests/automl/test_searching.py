@@ -224,6 +224,23 @@ def test_a_target_with_a_long_tail_is_trained_as_a_rate(elsewhere, tmp_path):
     assert all("loss" not in trial.candidate.params for trial in plain.history)
 
 
+@pytest.mark.parametrize(("asks", "augmentation"), [("how high", "flips"), ("how far left", "none")])
+def test_images_are_mirrored_in_training_where_that_changes_nothing(elsewhere, asks, augmentation):
+    rng = np.random.default_rng(1)
+    images = 0.3 * rng.normal(size=(200, 1, 8, 8)).astype("float32")
+    places = rng.integers(0, 6, size=(200, 2))
+    for image, (row, column) in zip(images, places, strict=True):
+        image[0, row : row + 3, column : column + 3] += 2
+    y = places[:, 0 if asks == "how high" else 1] > 2
+    options = {**QUICK, "recipe": "fast", "pool": [chain("cnn", [Layer("conv3", 8, 1), Layer("conv3", 8, 2)])]}
+    study = nasbot.search(images, y, budget=1, name="places", **options)
+    assert study.recipe.images.augmentation == augmentation
+    assert study.history[0].candidate.params["augmentation"] == augmentation
+    again = nasbot.search(images, y, budget=2, name="places", **options)
+    assert len(again.history.completed) == 2, "it goes on as it began"
+    assert again.recipe == study.recipe
+
+
 def test_networks_of_the_pool_that_wait_come_before_finals(wine):
     study = nasbot.search(*wine, budget=3, name=None, pool=SMALL, tune=None, **QUICK)
     assert [trial.origin.searcher for trial in study.history] == [POOL] * 3

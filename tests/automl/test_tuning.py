@@ -16,9 +16,10 @@ CLASSES = dataset_of(RNG.normal(size=(40, 3)), np.arange(40) % 2, task="classifi
 IMAGES = dataset_of(RNG.integers(0, 255, size=(40, 8, 8), dtype=np.uint8), np.arange(40) % 2)
 
 
-def test_auto_searches_the_preparation_of_numbers_and_nothing_of_images():
+def test_auto_searches_the_preparation_of_numbers_and_what_is_done_to_images():
     assert set(params_of("auto", NUMBERS, FAST)) == {"preparation"}
-    assert params_of("auto", IMAGES, FAST) == {}
+    assert set(params_of("auto", IMAGES, FAST)) == {"augmentation", "mixup"}
+    assert params_of("auto", IMAGES, FAST.changed(augmentation="flips"))["augmentation"].default == "flips"
 
 
 def test_auto_searches_the_loss_where_the_recipe_has_that_of_heavy_tails():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nasbot._own_code import own_object
 from nasbot.architecture import Architecture, Layer, Signal, Vocabulary, chain, initial_pool
 from nasbot.architecture.pools import narrower
-from nasbot.candidate import Candidate
+from nasbot.candidate import Candidate, Params
 from nasbot.domain import Domain
 from nasbot.errors import OptionError
 
@@ -37,11 +37,13 @@ PLAIN_MLPS: Sequence[tuple[str, tuple[int, ...], str]] = (
 # Of few rows little can be learned: after the first of the above, one layer of few units, and none at all.
 FEW_ROWS = 1200  # for training
 PLAIN_FOR_FEW: Sequence[tuple[str, tuple[int, ...], str]] = (("relu", (16,), "standard"), ("", (), "standard"))
-# Units of the convolutions before each of two pools and after the last.
-PLAIN_CNNS: Sequence[tuple[str, tuple[int, ...]]] = (
-    ("conv3", (32, 32, 0, 64, 64, 0, 128)),
-    ("res3", (32, 32, 0, 64, 0, 128)),
-    ("conv3", (48, 48, 0, 96, 96, 0, 192)),
+# Units of the convolutions before each of two pools and after the last, what is done to images.
+SHIFTED = "crops"
+PLAIN_CNNS: Sequence[tuple[str, tuple[int, ...], str]] = (
+    ("conv3", (32, 32, 0, 64, 64, 0, 128), "standard"),
+    ("conv3", (32, 32, 0, 64, 64, 0, 128), SHIFTED),
+    ("res3", (32, 32, 0, 64, 0, 128), "standard"),
+    ("conv3", (48, 48, 0, 96, 96, 0, 192), SHIFTED),
 )
 
 
@@ -51,10 +53,7 @@ def plain_pool(domain: Domain, *, n_rows: int, first: Sequence[Architecture] = (
     for arch, preparation in _plain_networks(space.vocabulary.name, n_rows):
         fitting = next((narrow for narrow in narrower(arch, space.min_units) if narrow in space), None)
         if fitting is not None:
-            params = domain.default()
-            if "preparation" in params:
-                params["preparation"] = preparation
-            candidate = Candidate(fitting, params)
+            candidate = Candidate(fitting, _prepared(domain.default(), preparation))
             found.setdefault(candidate.fingerprint, candidate)
     return _some(found)
 
@@ -82,7 +81,7 @@ def own_pool(where: str, domain: Domain, *, first: Sequence[Architecture] = ()) 
 def check_fits(vocabulary: Vocabulary, data: Dataset) -> None:
     """OptionError where networks of this vocabulary cannot learn these data: before a trial is spent on it."""
     takes = "images" if vocabulary[vocabulary.input_label].emits is Signal.IMAGE else "vectors"
-    have = "images" if len(data.input_shape) == 3 else "vectors"
+    have = "images" if data.has_images else "vectors"
     if takes != have:
         raise OptionError(f"space: networks of {vocabulary.name} take {takes}, the data are {have}")
     ends = {vocabulary[name].activation for name in vocabulary.decision_labels}
@@ -110,10 +109,19 @@ def _fitting(domain: Domain, first: Sequence[Architecture], option: str = "start
     return found
 
 
+def _prepared(params: Params, preparation: str) -> Params:
+    """The params with this preparation of numbers, or of images: beside what is done to them by default."""
+    if "preparation" in params:
+        return {**params, "preparation": preparation}
+    if preparation == SHIFTED and (default := params.get("augmentation")) in ("none", "flips"):
+        return {**params, "augmentation": SHIFTED if default == "none" else f"{default}+{SHIFTED}"}
+    return params
+
+
 def _plain_networks(kind: str, n_rows: int) -> list[tuple[Architecture, str]]:
     share = min(1.0, (n_rows / ROWS_FOR_FULL_WIDTH) ** 0.5)
     if kind == "cnn":
-        return [(_cnn(label, units), "standard") for label, units in PLAIN_CNNS]
+        return [(_cnn(label, units), preparation) for label, units, preparation in PLAIN_CNNS]
     first, *others = PLAIN_MLPS
     plain = [first, *(PLAIN_FOR_FEW if n_rows < FEW_ROWS else ()), *others]
     return [(_mlp(kind, label, units, share), preparation) for label, units, preparation in plain]

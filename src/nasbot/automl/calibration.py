@@ -1,4 +1,4 @@
-"""How long to train: this machine's speed and the data's appetite, from short trainings of the baseline.
+"""How to train these data: this machine's speed, the data's appetite and symmetry, by short trainings of the baseline.
 
 A long cosine is wasted on data that are learned, and over-learned, in a few hundred steps; a short one on data that go
 on teaching for thousands. The clock decides only how many steps fit; it is asked once, and the study keeps the answer.
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from nasbot.architecture import Architecture
 
@@ -23,6 +25,8 @@ TIMED_STEPS = sum(LENGTHS)
 FACTOR = 3  # between the lengths that are tried
 CLEARLY = 0.02  # by how much a longer training must be better to make a still longer one likely to be
 LONGEST_BEYOND = 0.5  # powers of FACTOR by which the best length may lie beyond the longest that was tried
+MIRROR_STEPS = 200  # of a training after which mirrored images are asked about
+MIRROR_LOSS = 0.1  # the share of what was learned that may be lost on mirrored images
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,28 @@ def calibrated(
             losses = list(two.map(loss_after, reversed(lengths)))[::-1]
     n_steps = min(_best_length(lengths, losses), longest)
     return Calibration(_round(n_steps), per_step, tuple(zip(lengths, losses, strict=True)), time.monotonic() - begun)
+
+
+def means_the_same_mirrored(arch: Architecture, data: Dataset, recipe: Recipe, *, seconds: float, seed: int) -> bool:
+    """Whether images may be mirrored: a network that has never seen mirrored ones knows them nearly as well.
+
+    So it is with photographs, and not with digits. ``seconds`` end a training that would take longer.
+    """
+    from nasbot.training.loop import metrics_of, train
+    from nasbot.training.objective import computing_threads
+
+    plain = recipe.changed(n_steps=MIRROR_STEPS, check_every=MIRROR_STEPS, augmentation="none")
+    mirrored = replace(data.valid, X=np.ascontiguousarray(data.valid.X[..., ::-1]))
+    with computing_threads(1):
+        network = train(arch, data, plain, seed=seed, seconds=seconds).network
+        loss, loss_mirrored = (metrics_of(network, data, part)["log_loss"] for part in (data.valid, mirrored))
+    return loss_mirrored - loss < MIRROR_LOSS * (_loss_of_a_constant(data) - loss)
+
+
+def _loss_of_a_constant(data: Dataset) -> float:
+    """The loss on the validation rows of knowing how frequent the classes are, and nothing else."""
+    shares = (np.bincount(data.train.y, minlength=data.n_outputs) + 1) / (len(data.train) + data.n_outputs)
+    return float(-np.log(shares[data.valid.y]).mean())
 
 
 def _best_length(lengths: list[int], losses: list[float]) -> float:

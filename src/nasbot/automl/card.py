@@ -95,7 +95,7 @@ def _head(data: Dataset, name: str, scored: Result) -> list[str]:
 
 
 def _task(data: Dataset) -> str:
-    form = "image" if len(data.input_shape) == 3 else "tabular"
+    form = "image" if data.has_images else "tabular"
     return f"{form}-{'classification' if data.is_classification else 'regression'}"
 
 
@@ -145,7 +145,7 @@ USE = {
 
 
 def _use_lines(data: Dataset, name: str, form: str) -> list[str]:
-    what = "images" if len(data.input_shape) == 3 else "rows"
+    what = "images" if data.has_images else "rows"
     given = "prepared as the file's metadata say" if form == "onnx" else "as they were given to the search"
     lines = [line.format(name=name, file=f"{name}{ENDINGS[form]}") for line in USE[form]]
     return [f"On {what}, {given}; nothing in the files is pickled:", "", "```python", *lines, "```"]

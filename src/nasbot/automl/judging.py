@@ -1,4 +1,4 @@
-"""What else follows from the metric and the rows: a training loss, class weights and settings that lead towards it."""
+"""What else follows from the metric and the rows: a training loss, class weights, augmentation, and settings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nasbot._typing import Json
+from nasbot.automl.calibration import means_the_same_mirrored
+from nasbot.automl.plan import fitting_baseline
 from nasbot.data.metrics import Metric, majority_of
 from nasbot.data.weighting import BALANCED, class_weights_of
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from nasbot.training.recipes import Recipe
 
 ABSOLUTE = ("mae", "mape")  # of absolute errors, so training goes down these: see docs/results/metrics.md
+MIRROR_SHARE, MIRROR_SECONDS = 0.03, 5.0  # of a budget in time, and of one in trials, for asking about mirrored images
 FOR_RARE_CLASSES = ("f1", "balanced-accuracy")  # every class counts alike there, however few rows it has
 
 
@@ -25,23 +28,36 @@ def as_needed(
     *,
     few_rows: bool,
     begun_with: Mapping[str, Json] | None,
+    seconds: float | None,
+    seed: int,
 ) -> Recipe:
     """FAST as few rows need it, with the loss that the metric and a heavy-tailed target ask for; others as they are.
 
-    A study that goes on keeps the loss that it began with.
+    Images that mean the same mirrored are mirrored in training: some of the budget's ``seconds`` find out. A study that
+    goes on keeps the loss and the augmentation that it began with.
     """
     from nasbot.training.recipes import FAST, FEW_ROWS, POISSON, Recipe
 
     if recipe != FAST:
         return recipe
-    loss = recipe.vectors.loss
+    loss, augmentation = recipe.vectors.loss, recipe.images.augmentation
     if begun_with is not None and isinstance(before := begun_with.get("recipe"), Mapping):
-        loss = Recipe.from_dict(before).vectors.loss
+        begun_as = Recipe.from_dict(before)
+        loss, augmentation = begun_as.vectors.loss, begun_as.images.augmentation
+    elif data.has_images:
+        baseline = fitting_baseline(data.kind, len(data.train))
+        longest = MIRROR_SECONDS if seconds is None else MIRROR_SHARE * seconds
+        if means_the_same_mirrored(baseline, data, recipe, seconds=longest, seed=seed):
+            augmentation = "flips"
     elif metric is not None and metric.name in ABSOLUTE:
         loss = "absolute"
     elif data.is_heavy_tailed:
         loss = POISSON
-    changes = {**(FEW_ROWS if few_rows else {}), **({} if loss == recipe.vectors.loss else {"loss": loss})}
+    changes = {
+        **(FEW_ROWS if few_rows else {}),
+        **({} if loss == recipe.vectors.loss else {"loss": loss}),
+        **({} if augmentation == recipe.images.augmentation else {"augmentation": augmentation}),
+    }
     return recipe.changed(**changes) if changes else recipe
 
 

@@ -28,6 +28,8 @@ ASSEMBLING_SHARE = 0.03
 OVERTIME_SHARE = 0.35  # of the time between search and end: for trials that run when the search ends
 # Full trainings that must fit into the search: so many in 100 seconds, and with more time both more and longer ones.
 FULL_TRAININGS, REFERENCE_SECONDS = 20, 100.0
+# Networks of images learn for longer: fewer of them, though never fewer than these.
+IMAGE_TRAININGS, LEAST_TRAININGS = 7, 12
 SHORTEST_TRAINING, LONGEST_TRAINING = 0.5, 600.0  # seconds of a full one
 LEAST_STEPS, MOST_EPOCHS = 100, 400
 SECONDS_FOR_CARE = 200.0  # of a budget from which a full training is tried before its length is settled
@@ -118,13 +120,14 @@ class Plan:
         return f"{self.search} of search, then {end}; a full training has {steps}{each}; {self.workers} at a time"
 
 
-def full_training_seconds(budget: Budget, workers: int) -> float | None:
+def full_training_seconds(budget: Budget, workers: int, takes_images: bool = False) -> float | None:
     """How long a full training may be so that enough of them fit into the search; None for a budget in trials."""
     if budget.seconds is None:
         return None
-    n_trainings = FULL_TRAININGS * math.sqrt(max(1.0, budget.seconds / REFERENCE_SECONDS))
-    share = SEARCH_SHARE * budget.seconds * workers / n_trainings
-    return min(max(share, SHORTEST_TRAINING), LONGEST_TRAINING)
+    in_reference = IMAGE_TRAININGS if takes_images else FULL_TRAININGS
+    n_trainings = max(LEAST_TRAININGS, in_reference * math.sqrt(max(1.0, budget.seconds / REFERENCE_SECONDS)))
+    each = SEARCH_SHARE * budget.seconds * workers / n_trainings
+    return min(max(each, SHORTEST_TRAINING), LONGEST_TRAINING)
 
 
 def folds_of(given: int | str, data: Dataset, stored: Mapping[str, Json] | None) -> int:
@@ -151,9 +154,8 @@ def folds_of(given: int | str, data: Dataset, stored: Mapping[str, Json] | None)
     return FOLDS if is_small else 1
 
 
-def stretch_of(budget: Budget, workers: int, n_steps: int | None, seconds_per_trial: float, most_steps: int) -> float:
-    """How many times longer a full training would be if the study began now, with this budget; 1 for little more."""
-    full = full_training_seconds(budget, workers)
+def stretch_of(full: float | None, n_steps: int | None, seconds_per_trial: float, most_steps: int) -> float:
+    """How many times longer a full training is if it takes ``full`` seconds from now on; 1 for little more."""
     if full is None or n_steps is None:
         return 1.0
     stretch = min(full / (seconds_per_trial / SLACK), most_steps / n_steps)
@@ -176,19 +178,20 @@ def planned(
     refit_seconds: float | None = None,
     folds: int = 1,
     training_seconds: float | None = None,
+    takes_images: bool = False,
 ) -> Plan:
     """The plan of a search: that of the stored study where there is one, else with trainings of ``n_steps``.
 
     A study that goes on keeps the length of its trainings, so that their values can be compared; with more time than it
     began with its finals become longer.
     """
+    full = full_training_seconds(budget, workers, takes_images)
     if stored is not None:
         known, cap = stored.get("n_steps"), stored.get("seconds_per_trial")
         n_steps = known if isinstance(known, int) else None
         each = float(cap) if isinstance(cap, int | float) else DEFAULT_SECONDS
-        stretch = 1.0 if seconds is not None else stretch_of(budget, workers, n_steps, each, most_steps)
+        stretch = 1.0 if seconds is not None else stretch_of(full, n_steps, each, most_steps)
         return Plan(budget, workers, n_steps, seconds or each, refit_seconds, folds, stretch)
-    full = full_training_seconds(budget, workers)
     longest = seconds or (DEFAULT_SECONDS if full is None else round(SLACK * full, 1))
     return Plan(budget, workers, n_steps, longest, refit_seconds, folds, training_seconds=training_seconds)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from nasbot.training.objective import TrainingObjective
     from nasbot.training.refitting import Length
 
-SAFETY = 1.15  # by which refits must be expected to end before the budget does
+SAFETY = 1.05  # by which refits must be expected to end before the budget does
 SHORTEST = 0.1  # seconds of a training that the end of the budget cuts short
 # Of a budget in trials, which says nothing about time: no more refits than a third of the trials, or than these.
 TRIALS_PER_MEMBER, LEAST_MEMBERS = 3, 3

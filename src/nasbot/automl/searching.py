@@ -239,7 +239,10 @@ def search(
     check_same_search(path, stored, data, chosen, judged_by, seed)
     begun_with = context_of(stored if stored is not None else stored_settings(source))
     n_folds = 1 if folds == "auto" and chosen.name == "paper" else folds_of(folds, data, begun_with)
-    chosen = as_needed(chosen, judged_by, data, few_rows=n_folds > 1, begun_with=begun_with)
+    few_rows = n_folds > 1
+    chosen = as_needed(
+        chosen, judged_by, data, few_rows=few_rows, begun_with=begun_with, seconds=total.seconds, seed=seed
+    )
 
     where = (
         space
@@ -285,6 +288,7 @@ def search(
         refit_seconds=_for_refits(path, where.vocabulary, data, total, n_workers, length, n_folds) if refit else None,
         folds=n_folds,
         training_seconds=None if length is None else length.n_steps * length.seconds_per_step * n_folds,
+        takes_images=data.has_images,
     )
     if plan.shortfall is not None:
         LOG.warning(plan.shortfall)
@@ -496,7 +500,7 @@ def _for_refits(
     """Seconds to keep for refits: of a new study by the baseline's training, else as long as trainings took there."""
     from nasbot.training.refitting import rows_ratio
 
-    training = (full_training_seconds(budget, workers) or 0.0) / folds
+    training = (full_training_seconds(budget, workers, data.has_images) or 0.0) / folds
     if length is not None:
         training = length.n_steps * length.seconds_per_step * (CROWDING if workers > 1 else 1.0)
     elif path is not None and is_begun(path):
@@ -516,7 +520,7 @@ def _length(
 ) -> Calibration | None:
     """How long a full training is; None where the recipe or the study says it, or the budget is in trials."""
     settings = recipe.settings(data.input_shape)
-    full = full_training_seconds(budget, workers)
+    full = full_training_seconds(budget, workers, data.has_images)
     if stored is not None or full is None or settings.n_steps is not None:
         return None
     batch = settings.batch_size_for(len(data.train))
@@ -529,7 +533,7 @@ def _length(
         seconds=full / folds,
         most_steps=longest,
         least_steps=min(LEAST_STEPS, longest),
-        tries_full=(budget.seconds or 0.0) >= SECONDS_FOR_CARE,
+        tries_full=(budget.seconds or 0.0) >= SECONDS_FOR_CARE and not data.has_images,
         crowding=CROWDING if workers > 1 else 1.0,
         seed=seed,
     )

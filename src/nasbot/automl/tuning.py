@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PREPARATION = Choice("standard", "robust", "quantile", "ple")
 # What "auto" searches: what was measured to be worth it; the loss only where the target is heavy-tailed.
-AUTO = ("preparation",)
+AUTO = ("preparation", "augmentation", "mixup")
 AUTO_OF_RATES = (*AUTO, "loss")
 
 # Options of a layer by name, and the modifier that changes each.

@@ -93,6 +93,11 @@ class Dataset:
         return tuple(self.train.X.shape[1:])
 
     @property
+    def has_images(self) -> bool:
+        """Whether rows are images rather than vectors."""
+        return len(self.input_shape) == 3
+
+    @property
     def is_classification(self) -> bool:
         """Whether classes are predicted."""
         return self.preprocessing.is_classification
