@@ -114,7 +114,7 @@ class OptunaSearch(FlatRandom):
 
     def suggested(self, history: History, rng: np.random.Generator) -> Params:
         """What Optuna asks for after this history, its pending trials running."""
-        with _without_notices():
+        with without_notices():
             study = optuna.create_study(direction="maximize", sampler=self._sampler(int(rng.integers(2**31))))
             distributions = self.flat.distributions()
             for trial in history:
@@ -139,7 +139,7 @@ def _known(history: History, trial: Trial, distributions: Mapping[str, Any]) -> 
 
 
 @contextmanager
-def _without_notices() -> Iterator[None]:
+def without_notices() -> Iterator[None]:
     """Optuna says of some options that they may change; results carry its version."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)

@@ -1,6 +1,7 @@
 """What a person gets: the model of one search, beside one plain network given the same time, and trees.
 
     python -m experiments.model --sets protein,naval --budget 100s --seeds 0,1,2 --methods nasbot,plain,trees
+    python -m experiments.model --sets protein,naval,indoor --methods nasbot,random-promotion,tpe-asha,tpe-hyperband
 
 One line of JSON for each run is appended to docs/results/records/model.jsonl, and a table of means is printed. Errors
 are test mean squared errors of the standardised target (a constant has 1), or log-losses. Seeds divide the rows, too.
@@ -13,6 +14,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -24,6 +26,7 @@ import nasbot
 from benchmarks.runs import RunFile
 from experiments.datasets import set_of
 from experiments.protocol import read_protocol
+from experiments.pruning import by_optuna
 from nasbot.automl.plan import fitting_baseline
 from nasbot.data.dataset import Dataset, dataset_of, named_dataset
 from nasbot.data.named import load
@@ -36,9 +39,9 @@ RECORDS = Path(__file__).parent.parent / "docs" / "results" / "records" / "model
 LENGTHS = (300, 1000, 3000)  # steps of the plain network; the best by validation counts
 
 
-def by_search(data: Dataset, seconds: float, seed: int) -> dict[str, Any]:
+def by_search(data: Dataset, seconds: float, seed: int, **options: Any) -> dict[str, Any]:
     """Baseline, best network and ensemble of one search with two workers."""
-    found = nasbot.search(data, budget=Budget(seconds=seconds), workers=2, seed=seed, name=None)
+    found = nasbot.search(data, budget=Budget(seconds=seconds), workers=2, seed=seed, name=None, **options)
     results = found.results().to_dict()
     record: dict[str, Any] = {"trials": len(found.history.completed), "n_steps": found.context.get("n_steps")}
     for name in ("baseline", "single", "ensemble", "model"):
@@ -51,6 +54,11 @@ def by_search(data: Dataset, seconds: float, seed: int) -> dict[str, Any]:
     return record
 
 
+def by_random_promotion(data: Dataset, seconds: float, seed: int) -> dict[str, Any]:
+    """RAND with rungs of shorter trainings, otherwise as ``by_search``."""
+    return by_search(data, seconds, seed, searcher="random", fidelity="steps")
+
+
 def by_plain_network(data: Dataset, seconds: float, seed: int) -> dict[str, Any]:
     """The baseline network, trained again and again at several lengths for as much CPU as two workers have."""
     arch = fitting_baseline(data.kind, len(data.train))
@@ -61,7 +69,7 @@ def by_plain_network(data: Dataset, seconds: float, seed: int) -> dict[str, Any]
             steps = LENGTHS[len(trained) % len(LENGTHS)] if len(trained) < len(LENGTHS) else best_length(trained)
             trained.append((steps, train(arch, data, FAST.changed(n_steps=steps), seed=seed + len(trained))))
     best = min(trained, key=lambda pair: pair[1].loss)[1]
-    return {"model": _test_error(data, best), "trials": len(trained), "n_steps": best.steps}
+    return {"model": test_error(data, best), "trials": len(trained), "n_steps": best.steps}
 
 
 def best_length(trained: list[tuple[int, Trained]]) -> int:
@@ -156,7 +164,8 @@ def _error(data: Dataset, model: Any, X: np.ndarray, y: np.ndarray) -> float:
     return float(((np.asarray(model.predict(X)).reshape(y.shape) - y) ** 2).mean())
 
 
-def _test_error(data: Dataset, trained: Trained) -> float:
+def test_error(data: Dataset, trained: Trained) -> float:
+    """Of the standardised target, or the log-loss."""
     with computing_threads(1):
         out = predictions(trained.network, torch.from_numpy(np.array(data.test.X))).numpy()
     if data.is_classification:
@@ -166,6 +175,9 @@ def _test_error(data: Dataset, trained: Trained) -> float:
 
 METHODS: Mapping[str, Callable[[Dataset, float, int], dict[str, Any]]] = {
     "nasbot": by_search,
+    "random-promotion": by_random_promotion,
+    "tpe-asha": partial(by_optuna, "asha"),
+    "tpe-hyperband": partial(by_optuna, "hyperband"),
     "plain": by_plain_network,
     "trees": by_trees,
     "boosting": by_boosting,
