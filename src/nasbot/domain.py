@@ -266,6 +266,8 @@ class Domain:
                 raise OptionError(f"param {shown}: expected a name that Python could have, not a reserved word")
             if not isinstance(param, Float | Integer | Choice):
                 raise OptionError(f"param {name}: expected Float, Integer or Choice, got {type(param).__name__}")
+        # By name, as candidates have them and studies store them: a searcher made again from its study draws alike.
+        object.__setattr__(self, "params", dict(sorted(self.params.items())))
         for name, param in self.params.items():
             if param.when is not None:
                 self._check_condition(name, param.when)

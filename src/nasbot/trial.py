@@ -610,6 +610,14 @@ class History(Sequence[Trial]):
         full = np.flatnonzero(fidelities >= 1)
         return trials[full[values[full].argmax()]] if len(full) else None
 
+    @property
+    def best_here(self) -> Trial | None:
+        """The best trial that was evaluated for this study, and so can have weights: not one that it was told of."""
+        best = self.best
+        if best is None or best.origin.searcher != ADDED:
+            return best
+        return next((trial for trial in self.ranked if trial.origin.searcher != ADDED), None)
+
     def with_trial(self, trial: Trial) -> History:
         """The history in which ``trial`` is the next one, or replaces its earlier self; it costs no copy of the others.
 

@@ -432,3 +432,25 @@ def test_a_search_in_a_database(wine, database, elsewhere):
 def test_a_file_has_one_driver(wine):
     with pytest.raises(OptionError, match="expected the address of a database"):
         nasbot.search(*wine, budget=2, name="wine", shared=True, **QUICK)
+
+
+def test_values_from_elsewhere_are_learnt_from_and_the_model_is_made_here(wine):
+    tune = {"dropout": Float(0.0, 0.4, default=0.0)}
+    told = nasbot.Candidate(OTHERS[0], {"dropout": 0.2})
+    known = [(told, 1e-6), (OTHERS[1], 2.0), (SMALL[0], 3.0)]  # the last is trained anyway: it is in the pool
+    options = {"tune": tune, "pool": SMALL[:2], "known": known, **QUICK}
+    study = nasbot.search(*wine, budget=5, name="wine", **options)
+    added = [trial for trial in study.history if trial.origin.searcher == "added"]
+    assert [(trial.candidate.arch, trial.value) for trial in added] == [(OTHERS[0], 1e-6), (OTHERS[1], 2.0)]
+    assert added[1].candidate.params == {"dropout": 0.0}
+    assert study.history.best == added[0]
+    assert study.best.origin.searcher != "added"
+    assert study.best.value == min(t.value for t in study.history.completed if t.origin.searcher != "added")
+    assert set(study.model().predict(wine[0])) <= set(wine[1])
+    assert f"trial {study.best.number}" in study.summary()
+    again = nasbot.search(*wine, budget=5, name="wine", **options)
+    assert len(again.history) == len(study.history)
+    with pytest.raises(OptionError, match=r"known: entry 0: param dropout: expected a number from 0 to 0\.4"):
+        nasbot.search(*wine, name=None, **options | {"known": [(nasbot.Candidate(OTHERS[0], {"dropout": 0.9}), 1.0)]})
+    with pytest.raises(OptionError, match="known: entry 0: expected"):
+        nasbot.search(*wine, name=None, **options | {"known": [OTHERS[0]]})

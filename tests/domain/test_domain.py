@@ -60,7 +60,7 @@ def test_what_is_refused(wrong, said):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"size": 3}, "param 'size': unknown here; the params of this search are: rate, decay"),
+        ({"size": 3}, "param 'size': unknown here; the params of this search are: batch, decay"),
         ({"rate": 1.0}, "param rate: expected a number from 0.0001 to 0.1, got '1.0'"),
         ({"batch": 12}, "param batch: expected one of 8, 16, 32, 64, got '12'"),
         ({"drops": 2}, "param drops: it has a value, but is active only when schedule = step"),

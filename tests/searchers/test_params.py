@@ -1,13 +1,16 @@
 """Params searched together with the network: never the same candidate, resumes, the prior, points told."""
 
 import json
+import os
+import subprocess
+import sys
 from functools import partial
 
 import numpy as np
 import pytest
 
 import nasbot
-from nasbot import Candidate, Choice, Float, Integer, OptionError, SearchSpace
+from nasbot import Candidate, Choice, Fidelity, Float, Integer, OptionError, SearchSpace
 from nasbot.errors import OutsideSpaceError, StudyError
 from nasbot.otmann import Otmann
 from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
@@ -41,7 +44,7 @@ def test_proposals_in_a_row_without_a_duplicate_and_inside(kind):
     assert len({trial.candidate.fingerprint for trial in history}) == len(history)
     for trial in history:
         searcher.domain.check(trial.candidate)
-    assert len({trial.candidate.params["rate"] for trial in history}) > 3
+    assert len({trial.candidate.params["rate"] for trial in history}) >= 3
 
 
 @pytest.mark.parametrize("kind", SEARCHERS)
@@ -52,6 +55,37 @@ def test_the_same_after_a_resume(kind, tmp_path):
     with Study.open(tmp_path / "study.db", joint(kind), seed=1) as study:
         study.optimise(score, 10)
         assert [t.candidate for t in study.history] == [t.candidate for t in whole.history]
+
+
+REPLAYING = """
+from nasbot.study import StudyView
+with StudyView.read({path!r}) as view:
+    for trial, proposal in view.replay():
+        print(trial.number, (trial.candidate, trial.fidelity) == (proposal.candidate, proposal.fidelity))
+"""
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("fidelity", [None, "steps"])
+@pytest.mark.parametrize("kind", SEARCHERS)
+def test_the_same_in_another_process(kind, fidelity, tmp_path):
+    """With other hashes of strings, other places in memory and another number of threads."""
+    n = 100 if THOROUGH else 10
+    with Study.open(tmp_path / "study.db", joint(kind, fidelity=fidelity), seed=1) as study:
+        study.optimise(score, study.n_pool + n // 2)
+    with Study.open(tmp_path / "study.db", joint(kind, fidelity=fidelity), seed=1) as study:
+        study.optimise(score, study.n_pool + n)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "PYTHONHASHSEED": "12345",
+        "OPENBLAS_NUM_THREADS": "3",
+    }
+    program = REPLAYING.format(path=str(tmp_path / "study.db"))
+    there = subprocess.run([sys.executable, "-c", program], env=environment, text=True, capture_output=True, check=True)
+    answers = [line.split() for line in there.stdout.splitlines()]
+    assert len(answers) == n
+    assert [number for number, is_same in answers if is_same != "True"] == []
 
 
 def test_distances_to_a_network_are_computed_once_while_its_params_are_tuned():
@@ -148,6 +182,18 @@ def test_what_was_measured_elsewhere_is_known(tmp_path):
         assert [trial.candidate for trial, proposal in again.replay()] == [p.candidate for _, p in again.replay()]
 
 
+@pytest.mark.parametrize("kind", SEARCHERS)
+def test_what_was_measured_elsewhere_is_of_full_fidelity_and_never_proposed(kind):
+    tuned = Candidate(mlp_pool()[0], {"rate": 1e-3, "batch": 8, "schedule": "cosine"})
+    study = Study.in_memory(joint(kind, fidelity=Fidelity()), seed=3)
+    added = study.add(tuned, 100.0)
+    assert (added.fidelity, study.best) == (1.0, added)
+    study.optimise(score, 16)
+    assert [trial.number for trial in study.history if trial.candidate == tuned] == [added.number]
+    evaluated = [(trial.candidate.fingerprint, trial.fidelity) for trial in study.history]
+    assert len(set(evaluated)) == len(evaluated)
+
+
 # -- in one call -------------------------------------------------------------------------------------------------------
 
 
@@ -163,7 +209,7 @@ def test_maximise_searches_params_too():
 
 
 def test_params_need_an_objective_that_takes_them_and_no_other_searcher():
-    with pytest.raises(OptionError, match="rate, batch, schedule, drops: searched, but the objective takes neither"):
+    with pytest.raises(OptionError, match="batch, drops, rate, schedule: searched, but the objective takes neither"):
         nasbot.maximise(value_of, "mlp-reg", params=PARAMS, **_few(1))
     with pytest.raises(OptionError, match="the searcher that is given has its own"):
         nasbot.maximise(score, "mlp-reg", params=PARAMS, searcher=NASBOT(space=SearchSpace("mlp-reg")), **_few(1))

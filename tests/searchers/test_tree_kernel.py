@@ -10,9 +10,11 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import approx_fprime
 
 from nasbot.architecture import Layer, chain
+from nasbot.domain import Float
 from nasbot.gp.warping import Warp, warp_values
 from nasbot.searchers import EvolutionSearch, TreeBO
 from nasbot.searchers.tree_kernel import PRIOR_MEAN, Chains, Comparison, TreeBelief, is_chain, log_posterior
+from nasbot.study import Study
 from tests.searchers.problems import follow, made, value_of
 
 LABELS = ("relu", "elu", "tanh", "logistic")
@@ -125,3 +127,48 @@ def test_what_is_a_chain():
     branching = [trial.arch for trial in follow(made(EvolutionSearch), 40) if not is_chain(trial.arch)]
     assert branching
     assert all(max(map(len, arch.children)) > 1 for arch in branching)
+
+
+# -- params ------------------------------------------------------------------------------------------------------------
+
+
+def test_params_are_a_factor_of_the_kernel_and_its_gradient_is_right(evaluated):
+    archs, values = evaluated
+    rng = np.random.default_rng(0)
+    units = rng.random((2, len(archs)))
+    rows = np.abs(units[:, :, None] - units[:, None, :])
+    theta = np.concatenate([PRIOR_MEAN[:-1], np.log([0.7, 2.0]), PRIOR_MEAN[-1:]])
+    packed = Chains.of(archs, 10)
+    comparison = Comparison.of(packed, packed, 2.0, rows)
+    factor = np.exp(-0.7 * rows[0] ** 1.5 - 2.0 * rows[1] ** 1.5)
+    np.testing.assert_allclose(comparison.kernel(theta), kernel(archs, archs) * factor)
+    _, slope = log_posterior(comparison, values, theta)
+    numeric = approx_fprime(theta, lambda at: log_posterior(comparison, values, at)[0], 1e-6)
+    np.testing.assert_allclose(slope, numeric, rtol=1e-3, atol=1e-3)
+
+
+def test_every_chain_with_every_setting_is_predicted_as_one_by_one(evaluated):
+    archs, values = evaluated
+    units = np.random.default_rng(1).random(12)
+    rows = np.abs(units[None, :, None] - units[None, None, :])
+    belief = TreeBelief.fit(archs[:12], values[:12], 10, rows)
+    settings = np.abs(units[None, :, None] - np.array([0.1, 0.9])[None, None, :])
+    mean, sd = belief.predict(archs[12:], settings)
+    assert mean.shape == sd.shape == (2, len(archs) - 12)
+    for i in range(2):
+        own = settings[:, :, [i] * mean.shape[1]]
+        np.testing.assert_allclose(mean[i], belief.at_known(archs[12:], own))
+    among = np.abs(np.append(units, 0.1)[None, :, None] - np.append(units, 0.1)[None, None, :])
+    told = belief.hallucinated(archs[12:13], among)
+    _, after = told.predict(archs[12:13], among[:, :, 12:])
+    assert after[0, 0] < sd[0, 0]
+
+
+def test_it_learns_where_a_param_is_good():
+    params = {"rate": Float(0.0, 1.0), "idle": Float(0.0, 1.0)}
+    searcher = made(TreeBO, params=params)
+    study = Study.in_memory(searcher, seed=4)
+    study.optimise(lambda arch, params: -abs(params["rate"] - 0.8), 30)
+    late = [trial.candidate.params["rate"] for trial in study.history][-10:]
+    assert np.mean(np.abs(np.array(late) - 0.8)) < 0.15
+    assert study.recommend().candidate.params["rate"] == pytest.approx(0.8, abs=0.1)

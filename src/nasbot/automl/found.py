@@ -197,8 +197,8 @@ class FoundStudy(StudyView):
 
     @property
     def best(self) -> FoundTrial | None:
-        """The best trial so far, None while none is completed."""
-        best = self.history.best
+        """The best trial of this study so far, None while none is completed; not one whose value it was told."""
+        best = self.history.best_here
         return None if best is None else self.found(best)
 
     def recommend(self) -> FoundTrial | None:
@@ -222,9 +222,9 @@ class FoundStudy(StudyView):
 
     def metrics(self) -> Mapping[str, Json]:
         """What was measured of the best network, in people's units; raises StudyError while there is none."""
-        if self.history.best is None:
+        if self.history.best_here is None:
             raise StudyError("no trial is completed yet, so there is nothing to measure")
-        return metrics_of(self.history.best)
+        return metrics_of(self.history.best_here)
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the study as one HTML page with plots and every network, and return where: beside it unless told."""
@@ -237,7 +237,7 @@ class FoundStudy(StudyView):
         name = self.files.name.removesuffix(FILES)
         if path is None and self._keep is not None:
             raise OptionError("report: the study keeps nothing, so there is no place beside it; say where to write")
-        model = None if self.history.best is None else shown_of(self)
+        model = None if self.history.best_here is None else shown_of(self)
         beside = Beside.of(self.files.with_name(f"{name}{SUFFIX}"), model=model)
         html = report_html(Snapshot.of(self, name=name), file=name, beside=beside)
         return write_report(html, self.files.with_name(f"{name}-report.html") if path is None else path)

@@ -40,7 +40,7 @@ def model_of(study: FoundStudy, *, single: bool = False, refit: bool = True) -> 
     """
     from nasbot.exporting.model_file import averaged
 
-    best = study.history.best
+    best = study.history.best_here
     if best is None:
         raise StudyError("no trial is completed yet, so there is no model to take away")
     chosen = None if single else members_of(study)
@@ -74,7 +74,7 @@ def refitted_trials(study: FoundStudy) -> tuple[int, ...]:
     """Of the networks of the model and the best alone, those that were trained once more on all rows."""
     from nasbot.training.refitting import has_refit
 
-    best, members = study.history.best, members_of(study)
+    best, members = study.history.best_here, members_of(study)
     numbers = () if members is None else members.trials
     numbers = numbers if best is None else tuple(dict.fromkeys((*numbers, best.number)))
     return tuple(number for number in numbers if has_refit(study.files / WEIGHTS, number))
@@ -121,7 +121,7 @@ class Results:
 def results_of(study: FoundStudy) -> Results:
     """What came of a search, by the predictions that were kept."""
     history = study.history
-    baseline, best = baseline_trial(history), history.best
+    baseline, best = baseline_trial(history), history.best_here
     predictions = _of_ensemble(study)
     ensemble = None if predictions is None else _result(study, *predictions)
     # The baseline is what one would have without a search: its refit, if it had one, is the search's.
@@ -139,7 +139,7 @@ def validation_predictions(study: FoundStudy, *, single: bool = False) -> np.nda
 
     (n, outputs): numbers in people's units, or log-probabilities; None where they were not kept.
     """
-    best = study.history.best
+    best = study.history.best_here
     found = None if single else _of_ensemble(study)
     if found is None and best is not None:
         found = _said(study, best)

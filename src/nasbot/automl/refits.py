@@ -73,7 +73,7 @@ def refit_model(
     from nasbot.data.dataset import Dataset
     from nasbot.training.refitting import RefitObjective, discard_refits, has_refit
 
-    if history.best is None:
+    if history.best_here is None:
         return
     data, weights = Dataset.load(files / DATA), files / WEIGHTS
     members, refits = _affordable(history, files, data, base, metric, executor.slots, seconds, limits)
@@ -118,7 +118,7 @@ def _affordable(
     But not fewer than a few members for the sake of refits: averaging gains more than a third more rows. Where there is
     no time for all of these, as many of them are refitted as there is time for.
     """
-    best = history.best
+    best = history.best_here
     assert best is not None
     most = MAX_MEMBERS
     if seconds is None:

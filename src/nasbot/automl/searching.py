@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -68,6 +68,7 @@ from nasbot.storage import Address, MemoryStorage, Storage, is_begun, open_stora
 from nasbot.storage.addresses import place_of
 from nasbot.study import Budget, Study, StudyView
 from nasbot.study.loop import OnChange
+from nasbot.study.optimise import known_pairs, tell_known
 from nasbot.study.progress import with_progress
 from nasbot.trial import Direction, History, Trial, TrialState
 
@@ -116,6 +117,7 @@ def search(
     recipe: Recipe | str = "fast",
     pool: str | Sequence[Candidate | Architecture] = "default",
     start_from: Sequence[Architecture] = (),
+    known: Iterable[tuple[Candidate | Architecture, float]] = (),
     folds: int | str = "auto",
     refit: bool = True,
     yardstick: bool = True,
@@ -168,6 +170,8 @@ def search(
         pool: the candidates to begin with: "default" (strong plain networks), "paper", or your own: a list, or
             "module:name" of one.
         start_from: networks to begin with, before the pool.
+        known: pairs of a candidate (or a network, with params at their defaults) and its value by this metric, measured
+            elsewhere; the search learns from them, the model is made of networks that are trained here.
         folds: of a cross-validation by which trials are judged, 1 for the validation rows; "auto": 5 where a table has
             fewer than 2,000 rows for training and validation.
         refit: whether the model's networks are at last trained on training and validation rows together.
@@ -269,6 +273,7 @@ def search(
         check_reachable(limits, where, data, file_overhead(data))
     domain = Domain(where, params_of(tune, data, chosen), rungs)
     of_layers = attributes_of(attributes)
+    measured_elsewhere = known_pairs(known)
     finder = _searcher(searcher, domain, pool, start_from, len(data.train), stored, of_layers)
     check_same_searcher(path, stored, finder, of_layers if isinstance(searcher, str) else None)
     begun += _waited_for(compiling)
@@ -316,6 +321,7 @@ def search(
     try:
         taken_over = taken_over_from(source, path, finder, context) if storage.settings() is None else ()
         study = _study(storage, finder, seed, judged_by, context, taken_over, paced)
+        tell_known(study, measured_elsewhere)
         if on_start is not None:
             is_spent = stored is not None and plan.end.is_spent(
                 trials=sum(t.state is not TrialState.CANCELLED for t in study.history), seconds=study.elapsed()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbot.acquisition import by_evolution, log_expected_improvement, uniform
+from nasbot.acquisition import Settings, by_evolution, log_expected_improvement, uniform
 from nasbot.architecture import Architecture
 from nasbot.candidate import Candidate, Params
 from nasbot.errors import OptionError
@@ -62,11 +62,15 @@ class TreeBO(PoolSearcher):
         for_utility, for_evolution = rng.spawn(2)
         chains = [trial for trial in history.completed if is_chain(trial.arch)]
         belief, best_value = self._belief(history, chains)
+        known = [trial.candidate.params for trial in (*chains, *_pending_chains(history))]
 
         def utility(archs: Sequence[Architecture], settings: Sequence[Params]) -> NDArray[np.float64]:
             if belief is None:
-                return uniform(np.zeros(len(archs)), rng=for_utility)[None].repeat(len(settings), axis=0)
-            return log_expected_improvement(*belief.predict(archs), best_value)[None].repeat(len(settings), axis=0)
+                return uniform(np.zeros((len(settings), len(archs))), rng=for_utility)
+            if not self.params:
+                return log_expected_improvement(*belief.predict(archs), best_value)[None]
+            rows = self.domain.differences(known, settings)
+            return log_expected_improvement(*belief.predict(archs, rows), best_value)
 
         incumbents = [trial.arch for trial in history.ranked if is_chain(trial.arch)]
         starts = dict.fromkeys((*incumbents[:N_INCUMBENTS], *self.pool_networks))
@@ -74,7 +78,7 @@ class TreeBO(PoolSearcher):
             utility,
             self.operator(),
             tuple(starts),
-            settings=self.drawn_setting(history, for_evolution),
+            settings=Settings.of(self.domain, history, self.initial_pool(), for_evolution),
             n_evaluations=2 * evaluation_schedule(self.step(history)),
             rng=for_evolution,
         )
@@ -93,13 +97,25 @@ class TreeBO(PoolSearcher):
         belief, _ = self._belief(history, chains)
         if belief is None:
             return history.best
-        mean, _ = belief.predict([trial.arch for trial in chains])
+        settings = [trial.candidate.params for trial in chains]
+        known = [*settings, *(trial.candidate.params for trial in _pending_chains(history))]
+        rows = self.domain.differences(known, settings) if self.params else None
+        mean = belief.at_known([trial.arch for trial in chains], rows)
         return chains[int(np.argmax(mean))]
 
     def _belief(self, history: History, chains: Sequence[Trial]) -> tuple[TreeBelief | None, float]:
         if not chains:
             return None, 0.0
         values = warp_values(np.array([history.merit(trial) for trial in chains]), self.warp).standardised
-        pending = [trial.arch for trial in history.pending if is_chain(trial.arch)]
-        belief = TreeBelief.fit([trial.arch for trial in chains], values, self.space.max_layers)
-        return belief.hallucinated(pending), float(values.max())
+        pending = _pending_chains(history)
+        among = None
+        if self.params:
+            settings = [trial.candidate.params for trial in (*chains, *pending)]
+            among = self.domain.differences(settings, settings)
+        first = None if among is None else among[:, : len(chains), : len(chains)]
+        belief = TreeBelief.fit([trial.arch for trial in chains], values, self.space.max_layers, first)
+        return belief.hallucinated([trial.arch for trial in pending], among), float(values.max())
+
+
+def _pending_chains(history: History) -> list[Trial]:
+    return [trial for trial in history.pending if is_chain(trial.arch)]

@@ -131,20 +131,20 @@ def _optimised(
     if repeats != 1:
         objective, context["repeats"] = Repeated(objective, repeats), repeats
     pacer = options.get("pacer")
-    told = _pairs(options.get("known", ()))
+    told = known_pairs(options.get("known", ()))
     run: RunOptions = {key: options[key] for key in RunOptions.__annotations__ if key in options}  # type: ignore[literal-required, assignment]
     run["on_change"] = with_progress(options.get("progress"), run.get("on_change"), budget, direction)
     if name is None:
         study = Study.in_memory(searcher, seed=seed, direction=direction, context=context, pacer=pacer)
-        _tell(study, told)
+        tell_known(study, told)
         return study.optimise(objective, budget, **run)
     with Study.open(name, searcher, seed=seed, direction=direction, context=context, pacer=pacer) as study:
-        _tell(study, told)
+        tell_known(study, told)
         study.optimise(objective, budget, **run)
     return StudyView.read(name, vocabulary=searcher.domain.networks.vocabulary, searcher=searcher)
 
 
-def _pairs(known: object) -> list[tuple[Candidate | Architecture, object]]:
+def known_pairs(known: object) -> list[tuple[Candidate | Architecture, object]]:
     """What was measured elsewhere, in pairs; whether candidates lie in the domain the study will say."""
     if isinstance(known, str) or not isinstance(known, Iterable):
         raise OptionError(f"known: expected pairs of a candidate and its value, got {type(known).__name__}")
@@ -156,7 +156,7 @@ def _pairs(known: object) -> list[tuple[Candidate | Architecture, object]]:
     return [(given, value) for given, value in pairs]
 
 
-def _tell(study: Study, known: Sequence[tuple[Candidate | Architecture, object]]) -> None:
+def tell_known(study: Study, known: Sequence[tuple[Candidate | Architecture, object]]) -> None:
     """Record what the study does not know yet, so that the same call can be repeated."""
     for i, (given, value) in enumerate(known):
         if study.searcher.domain.candidate(given).fingerprint not in study.history.seen:
