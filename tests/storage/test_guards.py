@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from nasbot.storage import Run, RunState, SqliteStorage, post_request, sqlite
+from nasbot.storage import Run, RunState, SqliteStorage, _sqlite_file, post_request, sqlite
 from nasbot.storage._lock import lock_path
 from nasbot.testing.storage_conformance import SETTINGS
 
@@ -30,7 +30,7 @@ def test_nothing_in_a_file_is_trusted(path, read_only):
     assert db.execute("PRAGMA trusted_schema").fetchone() == (0,)
     assert db.execute("PRAGMA cell_size_check").fetchone() == (1,)
     with pytest.raises(sqlite3.DataError, match="too big"):
-        db.execute(f"SELECT zeroblob({sqlite.MAX_CELL_BYTES + 1})")
+        db.execute(f"SELECT zeroblob({_sqlite_file.MAX_CELL_BYTES + 1})")
     storage.close()
 
 
@@ -64,8 +64,8 @@ def test_a_new_file_is_synced_in_its_folder(path, monkeypatch):
 
 
 def test_an_sqlite_without_the_fix_of_its_log_is_named():
-    assert "SQLite 3.40.1 is older" in sqlite.sqlite_caution((3, 40, 1))
-    assert sqlite.sqlite_caution((3, 51, 3)) == ""
+    assert "SQLite 3.40.1 is older" in _sqlite_file.sqlite_caution((3, 40, 1))
+    assert _sqlite_file.sqlite_caution((3, 51, 3)) == ""
 
 
 def test_a_run_that_died_ended_with_its_last_sign_of_life(path):

@@ -57,8 +57,8 @@ def check(
 
 def _study_file(given: str) -> Path | None:
     """The study that is meant, by its content, or by its name where there is no such file; None for a network."""
+    from nasbot.storage._sqlite_file import MAGIC
     from nasbot.storage.paths import study_path
-    from nasbot.storage.sqlite import MAGIC
 
     file = Path(given)
     try:

@@ -203,7 +203,7 @@ def _store(where: Path) -> Finding:
     from nasbot.candidate import Candidate
     from nasbot.errors import StudyError
     from nasbot.storage import SqliteStorage, examine
-    from nasbot.storage.sqlite import sqlite_caution
+    from nasbot.storage._sqlite_file import sqlite_caution
     from nasbot.trial import Scored, Trial
 
     with tempfile.TemporaryDirectory(prefix=".nasbot-doctor-", dir=where) as folder:

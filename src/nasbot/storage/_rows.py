@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from nasbot import _json
@@ -14,7 +17,7 @@ from nasbot._typing import Json
 from nasbot.architecture import Architecture, Vocabulary
 from nasbot.candidate import Candidate, Params
 from nasbot.errors import CodecError, NasbotError, OptionError, StorageError
-from nasbot.storage.records import Request, Run
+from nasbot.storage.records import Answer, Request, Run
 from nasbot.storage.tally import Line
 from nasbot.trial import (
     Cancelled,
@@ -202,12 +205,7 @@ def upgraded_point(row: Row, direction: Direction) -> Row:
 
 def direction_of(settings: str | None) -> Direction:
     """Whether the study with these settings, as they are stored, maximises or minimises."""
-    if settings is None:
-        return Direction.MAXIMISE
-    try:
-        return Direction.of(str(decoded("the settings", settings).get("direction", Direction.MAXIMISE)))
-    except OptionError as error:
-        raise StorageError(f"the settings: {error}") from None
+    return stored_direction(None if settings is None else decoded("the settings", settings))
 
 
 def _origin_of(notes: dict[str, Json]) -> Provenance:
@@ -258,6 +256,28 @@ def _params(where: str, text: str) -> dict[str, float | int | str]:
 
 # -- runs and requests -------------------------------------------------------------------------------------------------
 
+
+def settings_row(settings: Mapping[str, Json]) -> Row:
+    """A study's settings: 1, their text, and the checksum."""
+    cells = (1, encoded(_json.plain_json(settings)))
+    return (*cells, crc(cells))
+
+
+def settings_of(row: Row) -> dict[str, Json]:
+    """The settings that ``settings_row`` wrote."""
+    if not _is_intact(row):
+        raise StorageError("the settings are damaged: their checksum does not fit")
+    return decoded("the settings", row[1])
+
+
+def stored_direction(settings: Mapping[str, Json] | None) -> Direction:
+    """Whether the study with these settings maximises or minimises."""
+    try:
+        return Direction.of(str((settings or {}).get("direction", Direction.MAXIMISE)))
+    except OptionError as error:
+        raise StorageError(f"the settings: {error}") from None
+
+
 RUN_COLUMNS = "number, state, begun, ended, record, crc"
 REQUEST_COLUMNS = "number, kind, trial, made, made_by, answer, answered, crc"
 
@@ -279,6 +299,14 @@ def run_of(row: Row) -> Run:
         raise StorageError(f"{where} is not a run that nasbot wrote: {error}") from None
 
 
+def runs_of(rows: Iterable[Row]) -> tuple[Run, ...]:
+    """All runs of a study, by number; StorageError where one is missing."""
+    runs = tuple(map(run_of, rows))
+    if [run.number for run in runs] != list(range(len(runs))):
+        raise StorageError("records of runs are missing")
+    return runs
+
+
 def request_row(request: Request) -> Row:
     """The request in the order of REQUEST_COLUMNS."""
     cells: Row = (
@@ -293,6 +321,11 @@ def request_row(request: Request) -> Row:
     return (*cells, crc(cells))
 
 
+def answered_row(answer: Answer) -> Row:
+    """The request with its answer, given now."""
+    return request_row(replace(answer.request, answer=answer.text, answered=time.time()))
+
+
 def request_of(row: Row) -> Request:
     """The request that ``request_row`` wrote."""
     where = f"request {row[0]}"
@@ -304,6 +337,16 @@ def request_of(row: Row) -> Request:
         raise StorageError(f"{where} is not a request that nasbot wrote: {error}") from None
 
 
+def curves_of(points: Iterable[Row]) -> dict[int, tuple[Row, ...]]:
+    """Rows of points, which are in order, by the numbers of their trials."""
+    return {number: tuple(curve) for number, curve in groupby(points, key=lambda row: row[0])}
+
+
+def updates(columns: Sequence[str]) -> str:
+    """What an insertion does where the row is there: an update in place, to which others may point."""
+    return ", ".join(f"{name} = excluded.{name}" for name in columns)
+
+
 # -- cells -------------------------------------------------------------------------------------------------------------
 
 
@@ -313,12 +356,15 @@ def crc(cells: Row) -> int:
     return zlib.crc32(json.dumps(exact).encode())
 
 
-def _check_crc(where: str, row: Row) -> None:
+def _is_intact(row: Row) -> bool:
     try:
-        is_intact = crc(row[:-1]) == row[-1]
+        return crc(row[:-1]) == row[-1]  # type: ignore[no-any-return]
     except TypeError:  # bytes where a text should be
-        is_intact = False
-    if not is_intact:
+        return False
+
+
+def _check_crc(where: str, row: Row) -> None:
+    if not _is_intact(row):
         raise StorageError(f"{where} is damaged: its checksum does not fit its content")
 
 

@@ -32,17 +32,17 @@ from nasbot.storage._rows import (
     REQUEST_COLUMNS,
     RUN_COLUMNS,
     Row,
-    crc,
-    decoded,
     point_of,
     request_of,
     run_of,
+    settings_of,
     trial_of,
     upgraded_point,
 )
+from nasbot.storage._sqlite_file import check_file, code_of, connected, reading_mode
 from nasbot.storage.memory import study_direction
 from nasbot.storage.records import Run, RunState
-from nasbot.storage.sqlite import SqliteStorage, check_file, code_of, connected, reading_mode
+from nasbot.storage.sqlite import SqliteStorage
 from nasbot.trial import Direction, History, Point, Trial, TrialState
 
 SHOWN_PROBLEMS = 20
@@ -147,7 +147,7 @@ def _examine_others(db: sqlite3.Connection, version: int, problems: list[str]) -
     if settings is None:
         problems.append("there are no settings: no study was begun in it, or they are lost")
     else:
-        _note(problems, partial(_settings_of, settings))
+        _note(problems, partial(settings_of, settings))
     if version < _schema.WITH_RUNS:
         return 0
     n_runs = 0
@@ -164,13 +164,6 @@ def _note(problems: list[str], check: Callable[[], object]) -> None:
         check()
     except NasbotError as error:
         problems.append(str(error))
-
-
-def _settings_of(row: Row) -> dict[str, Json]:
-    with suppress(TypeError):  # bytes where a text should be
-        if crc(row[:-1]) == row[-1]:
-            return decoded("the settings", row[1])
-    raise StorageError("the settings are damaged: their checksum does not fit")
 
 
 # -- repairing ---------------------------------------------------------------------------------------------------------
@@ -247,7 +240,7 @@ def _found(rows: _Rows, raw: Sequence[Row], vocabulary: Vocabulary | None) -> _F
     found = _Found()
     for row in (*rows.of("settings", "id, record, crc"), *_raw(raw, 3)):
         with suppress(NasbotError):
-            found.settings = found.settings or _settings_of(row)
+            found.settings = found.settings or settings_of(row)
     best: dict[int, Trial] = {}
     direction = study_direction(found.settings)
     columns, reals = (COLUMNS, TRIAL_REALS) if rows.has_candidates() else (OLD_COLUMNS, OLD_REALS)

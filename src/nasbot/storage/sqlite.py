@@ -10,22 +10,16 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
-from itertools import count, groupby
+from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
-from typing import Any, TypeVar
-from urllib.parse import quote
+from typing import TypeVar
 
-from nasbot._files import unsafe
-from nasbot._json import plain_json
-from nasbot._system import flags
 from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
-from nasbot.errors import FileError, NasbotError, OptionError, StorageError, StudyError
+from nasbot.errors import StorageError, StudyError
 from nasbot.storage import _schema
 from nasbot.storage._lock import DriverLock, presence
 from nasbot.storage._rows import (
@@ -34,17 +28,32 @@ from nasbot.storage._rows import (
     REQUEST_COLUMNS,
     RUN_COLUMNS,
     Row,
-    crc,
+    answered_row,
     curve_rows,
-    decoded,
-    encoded,
+    curves_of,
     line_of,
     request_of,
     request_row,
-    run_of,
     run_row,
+    runs_of,
+    settings_of,
+    settings_row,
+    stored_direction,
     trial_of,
     trial_row,
+    updates,
+)
+from nasbot.storage._sqlite_file import (
+    check_file,
+    check_tables,
+    code_of,
+    connected,
+    explained,
+    has_content,
+    identity,
+    is_full,
+    reading_mode,
+    sync_folder,
 )
 from nasbot.storage.memory import following, study_direction, with_run
 from nasbot.storage.records import Answer, Presence, Request, RequestKind, Run, RunState, who
@@ -52,13 +61,8 @@ from nasbot.storage.tally import Line, Tally
 from nasbot.trial import Direction, History, Trial
 
 LOG = logging.getLogger("nasbot")
-BUSY_SECONDS = 60.0  # for a writer that meets another; none holds the file for longer than one small write
 DRIVER_BUSY_SECONDS = 5.0  # for the driver, which tries again for as long as it has patience
 SECONDS_BETWEEN_TRIES = 1.0  # while the disk is full or somebody else writes
-NO_ROOM = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_TRUNCATE)
-MAX_CELL_BYTES = 64_000_000
-MIN_STEPS, STEPS_PER_BYTE, STEPS_PER_CALL = 200_000, 20, 1000  # of SQLite's machine; a row takes 10 to 100 of them
-MAGIC = b"SQLite format 3\x00"
 T = TypeVar("T")
 
 
@@ -114,7 +118,7 @@ class SqliteStorage:
             self.close()
             raise
         if not read_only:
-            _sync_folder(self.path)
+            sync_folder(self.path)
 
     # -- the promises --------------------------------------------------------------------------------------------------
 
@@ -122,20 +126,16 @@ class SqliteStorage:
         """What ``create`` was given; None where there is no study yet."""
         with self._explained():
             row = self._open_db().execute("SELECT id, record, crc FROM settings").fetchone()
-            if row is None:
-                return None
-            if crc(row[:-1]) != row[-1]:
-                raise StorageError("the settings are damaged: their checksum does not fit")
-            return decoded("the settings", row[1])
+            return None if row is None else settings_of(row)
 
     def create(self, settings: Mapping[str, Json], trials: Sequence[Trial] = ()) -> None:
         """Begin the study, with its first trials."""
         if self.settings() is not None:
             raise StudyError(f"{self.path}: the study exists already")
-        cells = (1, encoded(plain_json(settings)))
+        row = settings_row(settings)
 
         def begin(db: sqlite3.Connection) -> History:
-            db.execute("INSERT INTO settings VALUES (?, ?, ?)", (*cells, crc(cells)))
+            db.execute("INSERT INTO settings VALUES (?, ?, ?)", row)
             return self._write(db, History(direction=study_direction(settings)), trials)
 
         self._history = self._committed(begin)
@@ -267,7 +267,7 @@ class SqliteStorage:
         finally:
             db.execute("COMMIT")
         trials = {} if before is None else {trial.number: trial for trial in before.finished}
-        curves = {number: tuple(curve) for number, curve in groupby(points, key=lambda row: row[0])}
+        curves = curves_of(points)
         rows.reverse()
         while rows:  # each forgotten once it is a trial: the rows of 100,000 are 200 MB
             row = rows.pop()
@@ -299,20 +299,13 @@ class SqliteStorage:
             settings = self.settings()
             if settings is None:
                 return Direction.MAXIMISE
-            try:
-                self._is_towards = study_direction(settings)
-            except OptionError as error:
-                raise StorageError(f"the settings: {error}") from None
+            self._is_towards = stored_direction(settings)
         return self._is_towards
 
     def _read_runs(self) -> tuple[Run, ...]:
         if self._version < _schema.WITH_RUNS:
             return ()
-        rows = self._open_db().execute(f"SELECT {RUN_COLUMNS} FROM runs ORDER BY number").fetchall()
-        runs = tuple(run_of(row) for row in rows)
-        if [run.number for run in runs] != list(range(len(runs))):
-            raise StorageError("records of runs are missing")
-        return runs
+        return runs_of(self._open_db().execute(f"SELECT {RUN_COLUMNS} FROM runs ORDER BY number").fetchall())
 
     def _trial(self, row: Row, curve: tuple[Row, ...]) -> Trial:
         """A reader polls; what has not changed since is not decoded again."""
@@ -326,17 +319,14 @@ class SqliteStorage:
     # -- writing -------------------------------------------------------------------------------------------------------
 
     def _write(self, db: sqlite3.Connection, before: History, trials: Sequence[Trial]) -> History:
-        after = before
-        marks = ", ".join("?" * (COLUMNS.count(",") + 1))
+        after, names = before, COLUMNS.split(", ")
+        marks, then = ", ".join("?" * len(names)), updates(names[1:])
+        sql = f"INSERT INTO trials ({COLUMNS}) VALUES ({marks}) ON CONFLICT (number) DO UPDATE SET {then}"
         for trial in trials:
             was = after[trial.number].curve if 0 <= trial.number < len(after) else ()
             after = following(after, (trial,))
-            # An update in place and not REPLACE, which deletes first and would break the points' reference.
-            updates = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS.split(", ")[1:])
-            db.execute(
-                f"INSERT INTO trials ({COLUMNS}) VALUES ({marks}) ON CONFLICT (number) DO UPDATE SET {updates}",
-                trial_row(trial),
-            )
+            # Not REPLACE, which deletes first and would break the points' reference.
+            db.execute(sql, trial_row(trial))
             holds, rows = curve_rows(was, trial)
             if not holds:
                 db.execute("DELETE FROM points WHERE trial = ?", (trial.number,))
@@ -372,7 +362,7 @@ class SqliteStorage:
                     self._check_place()
                 except sqlite3.OperationalError as error:
                     is_busy = code_of(error) & 0xFF == sqlite3.SQLITE_BUSY
-                    if not (is_busy or _is_full(error)) or waited >= self.patience:
+                    if not (is_busy or is_full(error)) or waited >= self.patience:
                         raise
                     if waited == 0:
                         what = "the other program that is writing to it" if is_busy else "room"
@@ -389,7 +379,7 @@ class SqliteStorage:
         self._written_at = _data_version(self._open_db())
         self._history = self._read_history()
         self._runs = self._read_runs()
-        self._file = _identity(self.path)
+        self._file = identity(self.path)
 
     def _check_owned(self, db: sqlite3.Connection) -> None:
         """StudyError where another driver has written, which the lock should prevent: it may have been removed.
@@ -409,7 +399,7 @@ class SqliteStorage:
 
     def _check_place(self) -> None:
         """StudyError where the file was deleted or replaced, with everything that was acknowledged in a copy."""
-        if self._lost is None and self._file and _identity(self.path) != self._file:
+        if self._lost is None and self._file and identity(self.path) != self._file:
             self._lost = f"deleted, moved or replaced while it was being driven; {self._rescued()}"
         if self._lost is not None:
             raise StudyError(f"{self.path}: {self._lost}")
@@ -430,7 +420,7 @@ class SqliteStorage:
     # -- the file ------------------------------------------------------------------------------------------------------
 
     def _connected(self) -> sqlite3.Connection:
-        is_new = not _has_content(self.path)
+        is_new = not has_content(self.path)
         db = connected(self.path, reading_mode(self.path) if self.read_only else "mode=rwc")
         if not self.read_only:
             db.execute(f"PRAGMA busy_timeout = {DRIVER_BUSY_SECONDS * 1000:.0f}")
@@ -478,29 +468,6 @@ def _data_version(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA data_version").fetchone()[0])
 
 
-def _identity(path: Path) -> tuple[object, ...]:
-    """Which file this is, and which its log; a file system that does not answer for a while changes nothing."""
-    found: list[object] = []
-    for name in (path, Path(f"{os.path.realpath(path)}-wal")):
-        try:
-            state = name.stat()
-            found.append((state.st_dev, state.st_ino))
-        except FileNotFoundError:
-            found.append(None)
-    return tuple(found)
-
-
-def code_of(error: sqlite3.OperationalError) -> int:
-    """SQLite's code; Python itself raises this without one, for a text that is not UTF-8: damage."""
-    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT))
-
-
-def _is_full(error: sqlite3.OperationalError) -> bool:
-    """No room on the disk, or within the process's limit on the size of files."""
-    code = code_of(error)
-    return code & 0xFF == sqlite3.SQLITE_FULL or code in NO_ROOM
-
-
 # -- requests from outside ---------------------------------------------------------------------------------------------
 
 
@@ -524,143 +491,6 @@ def post_request(path: str | Path, kind: RequestKind | str, trial: int | None = 
 
 
 def _answer(db: sqlite3.Connection, answer: Answer) -> None:
-    row = request_row(replace(answer.request, answer=answer.text, answered=time.time()))
+    row = answered_row(answer)
     sql = "UPDATE requests SET answer = ?, answered = ?, crc = ? WHERE number = ?"
     db.execute(sql, (*row[-3:], answer.request.number))
-
-
-# -- files -------------------------------------------------------------------------------------------------------------
-
-
-def sqlite_caution(found: tuple[int, int, int] = sqlite3.sqlite_version_info) -> str:
-    """A remark about an SQLite in which, very rarely, two writers can damage a file (its WAL-reset bug)."""
-    fixed = (3, 51, 3)
-    return f"; SQLite {'.'.join(map(str, found))} is older than the fix of its log in 3.51.3" if found < fixed else ""
-
-
-class _Bounded(sqlite3.Connection):
-    """A connection whose transactions take a number of steps that is bounded by the size of the file.
-
-    In a forged file pages can point at each other in circles, and a table of 80 kB then has no end.
-    """
-
-    _files: tuple[Path, ...] = ()
-    _left = 0  # calls of ``_step`` until the end
-
-    def bound(self, path: Path) -> None:
-        self._files = (path, Path(f"{os.path.realpath(path)}-wal"))
-        self._refill()
-        self.set_progress_handler(self._step, STEPS_PER_CALL)
-
-    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
-        if sql.startswith("BEGIN"):
-            self._refill()
-        return super().execute(sql, *parameters)
-
-    def __del__(self) -> None:
-        with suppress(sqlite3.ProgrammingError):  # of another thread; from Python 3.13 on an open one is warned of
-            self.close()
-
-    def _refill(self) -> None:
-        size = sum(file.stat().st_size for file in self._files if file.exists())
-        self._left = (MIN_STEPS + STEPS_PER_BYTE * size) // STEPS_PER_CALL
-
-    def _step(self) -> bool:
-        self._left -= 1
-        return self._left < 0
-
-
-def connected(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection that trusts nothing in the file."""
-    address = f"file:{quote(str(path.absolute()))}?{mode}"
-    db = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, factory=_Bounded)
-    db.bound(path)
-    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES)
-    db.execute("PRAGMA trusted_schema = OFF")  # a view or trigger in a file from elsewhere may not call functions
-    db.execute("PRAGMA cell_size_check = ON")
-    return db
-
-
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """SQLite's errors as ours, every one with the file's name."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if code_of(error) == sqlite3.SQLITE_INTERRUPT:
-            raise StorageError(f"{path}: damaged or forged: reading it takes more steps than its size allows") from None
-        kind = StorageError if code_of(error) == sqlite3.SQLITE_CORRUPT else FileError
-        raise kind(f"{path}: {error}") from None
-    except (sqlite3.Error, OverflowError, UnicodeError) as error:
-        raise StorageError(f"{path}: {error}") from None
-    except NasbotError as error:
-        if not str(error).startswith(str(path)):
-            error.args = (f"{path}: {error}",)
-        raise
-
-
-def check_file(path: Path, *, must_exist: bool, any_content: bool = False) -> None:
-    """Before SQLite sees it: clear words for what is no file, or no SQLite file. Makes the folder of a new study."""
-    try:
-        _check_sidecars(path)
-        if not path.exists() and not must_exist:
-            if path.is_symlink():
-                raise FileError(f"cannot make {path}: it is a symbolic link to what does not exist; remove it")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            return
-        with os.fdopen(os.open(path, os.O_RDONLY | flags("O_NONBLOCK", "O_CLOEXEC", "O_BINARY")), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise FileError(f"cannot open {path}: not a regular file")
-            beginning = file.read(len(MAGIC))
-    except NasbotError:
-        raise
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise FileError(f"cannot open {path}: {getattr(error, 'strerror', None) or error}") from None
-    if beginning not in (b"", MAGIC) and not any_content:
-        raise StorageError(f"{path}: not a nasbot study (not an SQLite file)")
-
-
-def _check_sidecars(path: Path) -> None:
-    """Nothing beside the file by which SQLite would write, wait or delete elsewhere.
-
-    A rollback journal may name another file, which SQLite removes when it has rolled back; nasbot never makes one.
-    """
-    real = os.path.realpath(path)
-    for suffix in ("-journal", "-wal", "-shm"):
-        try:
-            wrong = unsafe(os.lstat(real + suffix))
-        except FileNotFoundError:
-            continue
-        if suffix == "-journal":
-            wrong = "a rollback journal, which nasbot never makes and by which SQLite could delete other files"
-        if wrong:
-            raise StorageError(f"{path}: there is {real}{suffix}, {wrong}; if nothing of yours made it, remove it")
-
-
-def check_tables(path: Path) -> None:
-    """Before a connection that may write: a file with tables must be a study. A new file has none."""
-    if _has_content(path):
-        with closing(connected(path, "mode=ro")) as db:
-            if db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-                _schema.prepare(db, may_write=False)
-
-
-def _has_content(path: Path) -> bool:
-    return path.exists() and path.stat().st_size > 0
-
-
-def reading_mode(path: Path) -> str:
-    """Beside a file in a folder that may not be written SQLite cannot make its index of the log."""
-    has_log = path.with_name(path.name + "-wal").exists()
-    return "mode=ro" if has_log or os.access(path.parent, os.W_OK) else "mode=ro&immutable=1"
-
-
-def _sync_folder(path: Path) -> None:
-    """So that a new file is still in its folder after a power cut."""
-    for place in (path.parent, path.absolute().parent.parent):  # the folder may be new as well
-        with suppress(OSError):  # some file systems refuse; SQLite has synced the content
-            folder = os.open(place, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)

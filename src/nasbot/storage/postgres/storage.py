@@ -14,30 +14,31 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import TypeVar
 
 import psycopg
 
-from nasbot._json import plain_json
 from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
-from nasbot.errors import ClaimLostError, FileError, NasbotError, OptionError, StorageError, StudyError
+from nasbot.errors import ClaimLostError, FileError, NasbotError, StorageError, StudyError
 from nasbot.storage._rows import (
     COLUMNS,
     REQUEST_COLUMNS,
     RUN_COLUMNS,
     Row,
-    crc,
+    answered_row,
     curve_rows,
-    decoded,
-    encoded,
+    curves_of,
     request_of,
     request_row,
-    run_of,
     run_row,
+    runs_of,
+    settings_of,
+    settings_row,
+    stored_direction,
     trial_of,
     trial_row,
+    updates,
 )
 from nasbot.storage.addresses import Address, address_of
 from nasbot.storage.base import Decide
@@ -125,13 +126,13 @@ class PostgresStorage:
 
     def create(self, settings: Mapping[str, Json], trials: Sequence[Trial] = ()) -> None:
         """Begin the study, with its first trials."""
-        cells = (1, encoded(plain_json(settings)))
+        _, text, checksum = settings_row(settings)
 
         def begin(db: Db, copy: _Copy) -> tuple[None, _Copy]:
             if self._read_settings(db) is not None:
                 raise StudyError("the study exists already")
             sql = "UPDATE nasbot.studies SET settings = %s, crc = %s WHERE study = %s"
-            run(db, sql, cells[1], crc(cells), self._study)
+            run(db, sql, text, checksum, self._study)
             empty = replace(copy, history=History(direction=study_direction(settings)))
             return None, self._write(db, empty, trials, is_first=True)
 
@@ -354,7 +355,7 @@ class PostgresStorage:
         sql = """SELECT trial, position, step, value, crc FROM nasbot.points
             WHERE study = %s AND trial = ANY(%s::bigint[]) ORDER BY trial, position"""
         points = run(db, sql, self._study, [row[0] for row in rows]).fetchall()
-        curves = {number: tuple(curve) for number, curve in groupby(points, key=lambda row: row[0])}
+        curves = curves_of(points)
         direction = self._direction(db)
         trials = [trial_of(unpacked(row[:-1], 4), curves.get(row[0], ()), self._vocabulary, direction) for row in rows]
         owners = {**copy.owners, **{row[0]: row[-1] for row in rows}}
@@ -372,26 +373,18 @@ class PostgresStorage:
             settings = self._read_settings(db)
             if settings is None:
                 return Direction.MAXIMISE
-            try:
-                self._is_towards = study_direction(settings)
-            except OptionError as error:
-                raise StorageError(f"the settings: {error}") from None
+            self._is_towards = stored_direction(settings)
         return self._is_towards
 
     def _read_settings(self, db: Db) -> Mapping[str, Json] | None:
         row = first(db, "SELECT settings, crc FROM nasbot.studies WHERE study = %s", self._study)
         if row is None or row[0] is None:
             return None
-        if crc((1, row[0])) != row[1]:
-            raise StorageError("the settings are damaged: their checksum does not fit")
-        return decoded("the settings", row[0])
+        return settings_of((1, *row))
 
     def _read_runs(self, db: Db) -> tuple[Run, ...]:
         sql = f"SELECT {RUN_COLUMNS} FROM nasbot.runs WHERE study = %s ORDER BY number"
-        runs = tuple(run_of(row) for row in run(db, sql, self._study))
-        if [one.number for one in runs] != list(range(len(runs))):
-            raise StorageError("records of runs are missing")
-        return runs
+        return runs_of(run(db, sql, self._study))
 
     def _read_requests(self, db: Db) -> tuple[Request, ...]:
         first_of_ours = self._first_request if self.is_shared else None
@@ -417,10 +410,9 @@ class PostgresStorage:
             return copy
         after, owners, version = copy.history, dict(copy.owners), copy.version + 1
         names = ("study", *COLUMNS.split(", "), "changed", "driver")
-        updates = ", ".join(f"{name} = excluded.{name}" for name in names[2:])
         marks = ", ".join(["%s"] * len(names))
         sql = f"""INSERT INTO nasbot.trials ({", ".join(names)}) VALUES ({marks})
-            ON CONFLICT (study, number) DO UPDATE SET {updates}"""
+            ON CONFLICT (study, number) DO UPDATE SET {updates(names[2:])}"""
         for trial in trials:
             was = after[trial.number] if 0 <= trial.number < len(after) else None
             if was is not None and was.state is TrialState.RUNNING and self.is_shared and not releases:
@@ -443,9 +435,9 @@ class PostgresStorage:
             raise ClaimLostError(f"trial {number} is another driver's")
 
     def _write_run(self, db: Db, written: Run) -> None:
-        updates = ", ".join(f"{name} = excluded.{name}" for name in RUN_COLUMNS.split(", ")[1:])
+        then = updates(RUN_COLUMNS.split(", ")[1:])
         sql = f"""INSERT INTO nasbot.runs (study, {RUN_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s)
-            ON CONFLICT (study, number) DO UPDATE SET {updates}"""
+            ON CONFLICT (study, number) DO UPDATE SET {then}"""
         run(db, sql, self._study, *run_row(written))
 
     def _note_run(self, db: Db, number: int) -> None:
@@ -454,7 +446,7 @@ class PostgresStorage:
 
     def _answer(self, db: Db, answer: Answer) -> None:
         """The first driver's answer stays."""
-        row = packed(request_row(replace(answer.request, answer=answer.text, answered=time.time())), 4, 5)
+        row = packed(answered_row(answer), 4, 5)
         sql = """UPDATE nasbot.requests SET answer = %s, answered = %s, crc = %s
             WHERE study = %s AND number = %s AND answer IS NULL"""
         run(db, sql, *row[-3:], self._study, answer.request.number)
