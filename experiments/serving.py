@@ -5,7 +5,8 @@
 Fifteen searches of four trials, each with a limit on latency of 1.5 to 8 times what the smallest network takes here;
 the exported model is read back and measured. Then a model of a sample of Protein predicts 1,000,000 rows of its shape
 by ``nasbot predict``: CPU seconds and memory, and the largest difference between that, the study's own model, the
-exported code and ONNX. Records go to docs/results/records/serving.jsonl.
+exported code and ONNX. ``--parts intervals``: of searches on five sets, how often the truth of test rows lies in the
+intervals of the model. Records go to docs/results/records/serving.jsonl.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from nasbot.training.module import build
 RECORDS = Path(__file__).parent.parent / "docs" / "results" / "records" / "serving.jsonl"
 SETS = ("diabetes", "wine", "breast-cancer", "digits", "protein")
 FACTORS = (1.5, 3.0, 8.0)  # times the latency of the smallest network
+NUMBERS, COVERAGES, TRIALS, SEEDS = ("diabetes", "protein", "news", "blog", "indoor"), (0.8, 0.9, 0.95), 4, (10, 11)
 ROWS, SAMPLE, COMPARED = 1_000_000, 4000, 20_000
 
 
@@ -63,6 +65,24 @@ def limited(name: str, factor: float, folder: str, where: Path) -> dict[str, Any
         preparation = None if model.preprocessing is None else model.preprocessing.preparation
         taken = latency_of(model.network, preparation)
         return {**record, "members": len(model.networks), "taken_us": 1e6 * taken, "is_within": taken <= limit}
+
+
+def covered(name: str, seed: int, folder: str) -> dict[str, Any]:
+    """How often the truth of test rows lies between the bounds of the recommended model, and how wide these are."""
+    X, y = sample(name, folder)
+    y = np.asarray(y, dtype=np.float64)
+    y = y if y.ndim == 1 else y[:, 0]
+    rows = np.random.default_rng([seed, 1]).permutation(len(X))
+    known, new = rows[len(rows) // 4 :], rows[: len(rows) // 4]
+    options: dict[str, Any] = {"executor": "here", "task": "regression", "seed": seed}
+    with nasbot.search(X[known], y[known], budget=TRIALS, name=None, **options) as study:
+        model = study.model()
+        shares, widths = {}, {}
+        for coverage in COVERAGES:
+            low, high = model.predict_interval(X[new], coverage).T
+            shares[str(coverage)] = float(((low <= y[new]) & (y[new] <= high)).mean())
+            widths[str(coverage)] = float(np.mean(high - low) / y[new].std())
+    return {"part": "intervals", "set": name, "seed": seed, "rows": len(new), "shares": shares, "widths": widths}
 
 
 def million(folder: str, where: Path) -> dict[str, Any]:
@@ -120,7 +140,7 @@ def _by_onnx(where: Path, model: Model, rows: pd.DataFrame) -> np.ndarray:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", default="latency,million")
+    parser.add_argument("--parts", default="latency,million,intervals")
     parser.add_argument("--folder", default=os.environ.get("NASBOT_SHARED", "../shared") + "/data")
     parser.add_argument("--records", default=str(RECORDS), help="where records are appended")
     given = parser.parse_args()
@@ -128,7 +148,10 @@ def main() -> None:
         runs = [(name, factor) for name in SETS for factor in FACTORS] if "latency" in given.parts else []
         found = (limited(name, factor, given.folder, Path(folder)) for name, factor in runs)
         more = (million(given.folder, Path(folder)) for part in given.parts.split(",") if part == "million")
-        list(RunFile(Path(given.records)).keep(chain(found, more)))
+        promised = (
+            covered(name, seed, given.folder) for name in NUMBERS for seed in SEEDS if "intervals" in given.parts
+        )
+        list(RunFile(Path(given.records)).keep(chain(found, more, promised)))
 
 
 if __name__ == "__main__":

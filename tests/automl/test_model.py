@@ -1,5 +1,7 @@
 """What a person takes away: ensembles that are the average of their members, and what each is worth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,10 +10,12 @@ from nasbot import Layer
 from nasbot.architecture import chain
 from nasbot.automl.files import DATA, WEIGHTS
 from nasbot.automl.members import Members
-from nasbot.automl.model import Results, baseline_trial, file_name, member_of
+from nasbot.automl.model import Results, baseline_trial, file_name, member_of, validation_predictions
 from nasbot.automl.summary import record_of
 from nasbot.candidate import Candidate
+from nasbot.data.metrics import truth_of
 from nasbot.errors import FileError, OptionError, StudyError
+from nasbot.exporting.model_file import model_from
 from nasbot.training.recipes import FAST
 
 RNG = np.random.default_rng(0)
@@ -75,6 +79,30 @@ def test_members_have_their_own_preparation_of_inputs(numbers):
 def test_several_numbers(two_targets):
     model = two_targets.model()
     assert model.predict(X).shape == (len(X), 2)
+
+
+@pytest.mark.parametrize("name", ["numbers", "two_targets"])
+def test_intervals_are_of_the_residuals_of_validation_rows(name, request):
+    study = request.getfixturevalue(name)
+    truth = truth_of(study.dataset, study.judged.y)
+    for single in (True, False):
+        predicted = validation_predictions(study, single=single)
+        low, high = study.model(single=single).intervals.bounds(predicted.astype(float), 0.7)
+        share = ((low <= truth) & (truth <= high)).mean(axis=0)
+        assert (abs(share - 0.7) < 0.1).all()
+    model = study.model()
+    rows = np.zeros((3, 4))
+    found = model.predict_interval(rows, coverage=0.7)
+    assert found.shape == (*model.predict(rows).shape, 2)
+    again = model_from(model.to_bytes())
+    assert again.intervals == model.intervals
+
+
+def test_classes_have_no_intervals(classes, numbers):
+    with pytest.raises(OptionError, match="predicts classes; predict_proba says"):
+        classes.model().predict_interval(np.zeros((3, 4)))
+    with pytest.raises(OptionError, match="does not know how far it was off"):
+        replace(numbers.model(), intervals=None).predict_interval(np.zeros((3, 4)))
 
 
 def test_an_ensemble_of_classifiers_averages_probabilities(classes):

@@ -57,6 +57,30 @@ def read(path="out.csv"):
     return pd.read_csv(path)
 
 
+def test_intervals_stand_beside_the_predictions(searched, run):
+    for model in (searched, "houses.safetensors"):
+        if model != searched:
+            assert run("export", str(searched), "--to", "safetensors", "--out", "houses").code == 0
+        found = run("predict", str(model), "new.csv", "-o", "out.csv", "--interval", "0.8", "--overwrite")
+        assert found.code == 0, found.err
+        assert list(read().columns) == ["prediction", "prediction_low", "prediction_high"]
+        with FoundStudy.open(searched) as study:
+            expected = study.model().predict_interval(pd.read_csv("new.csv"), coverage=0.8)
+        np.testing.assert_allclose(read()[["prediction_low", "prediction_high"]], expected, rtol=1e-4)
+        assert (read()["prediction_low"] < read()["prediction_high"]).all()
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [("90", "expected a share between 0 and 1, such as 0.9"), ("0.9999", "validation rows are too few for 0.9999")],
+)
+def test_coverages_that_cannot_be_had_are_refused(share, said, searched, run):
+    found = run("predict", str(searched), "new.csv", "-o", "out.csv", "--interval", share)
+    assert found.code == 2
+    assert said in found.err
+    assert not Path("out.csv").exists()
+
+
 def test_a_study_predicts_as_its_model_does(searched, run):
     with FoundStudy.open(searched) as study:
         X = houses().drop(columns="price")

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from nasbot.trial import POOL, History, Trial
 if TYPE_CHECKING:
     from nasbot.automl.found import FoundStudy
     from nasbot.data.dataset import Dataset, Part
+    from nasbot.data.intervals import Intervals
     from nasbot.exporting.model_file import Model
     from nasbot.storage import Address
 
@@ -44,15 +45,26 @@ def model_of(study: FoundStudy, *, single: bool = False, refit: bool = True) -> 
     if best is None:
         raise StudyError("no trial is completed yet, so there is no model to take away")
     chosen = None if single else members_of(study)
+    intervals = _intervals(study, single=single)
     if chosen is None or len(chosen.trials) == 1:
-        return member_of(study, best if chosen is None else study.history[chosen.trials[0]], refit=refit)
+        alone = member_of(study, best if chosen is None else study.history[chosen.trials[0]], refit=refit)
+        return replace(alone, intervals=intervals)
     members = [member_of(study, study.history[number], refit=refit) for number in chosen.trials]
     details: dict[str, Json] = {
         "data": study.dataset.name,
         "trials": list(chosen.trials),
         "loss": chosen.loss,
     }
-    return averaged(members, chosen.weights, details)
+    return replace(averaged(members, chosen.weights, details), intervals=intervals)
+
+
+def _intervals(study: FoundStudy, *, single: bool) -> Intervals | None:
+    """What the model's predictions were off by before it learned from the rows; None for classes, and if not kept."""
+    from nasbot.data.intervals import Intervals
+
+    data = study.dataset
+    predicted = None if data.is_classification else validation_predictions(study, single=single)
+    return None if predicted is None else Intervals.of(truth_of(data, study.judged.y), predicted.astype(np.float64))
 
 
 def member_of(study: FoundStudy, trial: Trial, *, refit: bool = True) -> Model:

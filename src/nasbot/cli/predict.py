@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
@@ -42,21 +43,31 @@ def predict(
     metric: Annotated[
         str | None, typer.Option(metavar="M:F", help="The study's metric, if it is your own function.")
     ] = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Also write prediction_low and prediction_high; the truth is between them for this share of rows.",
+            show_default=False,
+        ),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Overwrite OUT.csv if it exists.")] = False,
 ) -> None:
     """Predict the target of new rows, by the recommended model of a study or by one that was exported.
 
     Writes CSV: one line for each row of the file, in its order, with the column prediction, and for classes
-    probability_CLASS for each. The columns of the file are not repeated. What is odd about it (columns that the model
-    does not know, categories that it has not seen) is said on standard error.
+    probability_CLASS for each; for numbers with --interval 0.9 also prediction_low and prediction_high. The columns of
+    the file are not repeated. What is odd about it (columns that the model does not know, categories that it has not
+    seen) is said on standard error.
     """
     from nasbot.exporting.predicting import predict_file
 
     taken = _model(model, single=single, metric=metric)
     if out is None:
-        notes = predict_file(taken, Path(file), sys.stdout, fill_missing=fill_missing)
+        notes = predict_file(taken, Path(file), sys.stdout, fill_missing=fill_missing, coverage=interval)
     else:
-        notes = _written(taken, Path(file), Path(out), fill_missing=fill_missing, overwrite=overwrite)
+        options = {"fill_missing": fill_missing, "coverage": interval}
+        notes = _written(taken, Path(file), Path(out), options, overwrite=overwrite)
         print(f"wrote {one_line(out)} ({notes.rows:,} rows)")
     for line in notes.lines():
         print(f"nasbot: note: {one_line(line)}", file=sys.stderr)
@@ -78,7 +89,7 @@ def _model(where: str, *, single: bool, metric: str | None) -> Model:
     return load_model(where)
 
 
-def _written(model: Model, file: Path, out: Path, *, fill_missing: bool, overwrite: bool) -> Notes:
+def _written(model: Model, file: Path, out: Path, options: Mapping[str, Any], *, overwrite: bool) -> Notes:
     """Under another name first: what is there under this one is whole."""
     from nasbot.exporting.predicting import predict_file
 
@@ -90,7 +101,7 @@ def _written(model: Model, file: Path, out: Path, *, fill_missing: bool, overwri
 
     def write(binary: BinaryIO) -> None:
         with TextIOWrapper(binary, encoding="utf-8", newline="") as stream:
-            notes.append(predict_file(model, file, stream, fill_missing=fill_missing))
+            notes.append(predict_file(model, file, stream, **options))
 
     try:
         write_whole(out, write)

@@ -64,6 +64,10 @@ class NASBOTRegressor(RegressorMixin, SearchEstimator):  # type: ignore[misc]  #
         outputs = self._outputs(X)
         return np.asarray(self._model.preprocessing.predicted(outputs))
 
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+        """(n, 2) or (n, outputs, 2): what the truth lies between for this share of rows; see ``Model``."""
+        return np.stack(self._model.bounds(self.predict(X), coverage), axis=-1)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True

@@ -22,6 +22,7 @@ from nasbot import _json
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, Vocabulary
 from nasbot.architecture.resources import resources
+from nasbot.data.intervals import Intervals
 from nasbot.data.preparations import Preparation
 from nasbot.data.preprocessing import Class, NumberTarget, Preprocessing
 from nasbot.errors import CodecError, FileError, NasbotError, OptionError, StorageError
@@ -44,6 +45,7 @@ class Model:
     network: Network | Ensemble
     preprocessing: Preprocessing | None = None
     details: Mapping[str, Json] = field(default_factory=dict)
+    intervals: Intervals | None = None  # what its predictions of numbers were off by on validation rows
 
     @property
     def networks(self) -> tuple[Network, ...]:
@@ -71,6 +73,34 @@ class Model:
         odds = np.exp(self.outputs(X))
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+        """The lowest and highest values that the truth lies between for this share of rows like those of validation.
+
+        Args:
+            X: raw rows or images.
+            coverage: the share, between 0 and 1.
+
+        Returns:
+            (n, 2) for one number, (n, targets, 2) for several, in their own units; each target has its own share.
+
+        Raises:
+            OptionError: where classes are predicted, the model does not know how far it was off, or there were too few
+                validation rows for this coverage.
+        """
+        low, high = self.bounds(self.predict(X), coverage)
+        return np.stack([low, high], axis=-1)
+
+    def bounds(self, predicted: np.ndarray, coverage: float) -> tuple[np.ndarray, np.ndarray]:
+        """The same around what ``predict`` gave, as two arrays of its shape."""
+        if self.classes:
+            raise OptionError("intervals: this model predicts classes; predict_proba says how sure it is")
+        if self.intervals is None:
+            raise OptionError(
+                "intervals: this model does not know how far it was off; take it from a study again (nasbot export)"
+            )
+        low, high = self.intervals.bounds(predicted.reshape(len(predicted), -1), coverage)
+        return low.reshape(predicted.shape), high.reshape(predicted.shape)
+
     def outputs(self, X: Any, *, exact: bool = True) -> np.ndarray:
         """What the network gives for raw rows or images, (n, outputs): standardised, or logarithms of probabilities.
 
@@ -90,6 +120,7 @@ class Model:
             "n_outputs": self.network.n_outputs,
             "preprocessing": None if self.preprocessing is None else self.preprocessing.to_dict(),
             "details": dict(self.details),
+            **({} if self.intervals is None else {"intervals": self.intervals.to_dict()}),
         }
         if isinstance(self.network, Ensemble):
             parts = zip(self.network.networks, self.network.weights, self.network.preparations, strict=True)
@@ -209,8 +240,11 @@ def _model(record: object, state: Mapping[str, Tensor], vocabulary: Vocabulary |
         raise StorageError(f"preprocessing: expected {n_outputs} outputs, got {preprocessing.target.n_outputs}")
     if preprocessing is not None and preprocessing.is_classification != network.classifies:
         raise StorageError("preprocessing: its target is of another task than the network's")
+    intervals = None if record.get("intervals") is None else Intervals.from_dict(record["intervals"])
+    if intervals is not None and len(intervals.outputs) != n_outputs:
+        raise StorageError(f"intervals: expected {n_outputs} outputs, got {len(intervals.outputs)}")
     with torch.no_grad():
-        return Model(with_weights(network, state), preprocessing, details)
+        return Model(with_weights(network, state), preprocessing, details, intervals)
 
 
 def _built(

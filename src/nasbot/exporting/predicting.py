@@ -45,7 +45,9 @@ class Notes:
         return said
 
 
-def predict_file(model: Model, path: Path, out: TextIO, *, fill_missing: bool = False) -> Notes:
+def predict_file(
+    model: Model, path: Path, out: TextIO, *, fill_missing: bool = False, coverage: float | None = None
+) -> Notes:
     """Write the predictions for a CSV, Parquet or NPZ file, and return what was noticed.
 
     Args:
@@ -54,9 +56,11 @@ def predict_file(model: Model, path: Path, out: TextIO, *, fill_missing: bool = 
         out: gets a header and one line a row: ``prediction`` (``prediction_NAME`` of several numbers), and for classes
             ``probability_CLASS``, one a class.
         fill_missing: take columns that are not there as gaps.
+        coverage: also write ``prediction_low`` and ``prediction_high`` (``prediction_NAME_low``), which the truth lies
+            between for this share of rows; see ``Model.predict_interval``.
 
     Raises:
-        OptionError: where the model does not say what its data went through.
+        OptionError: where the model does not say what its data went through, or knows no such intervals.
         DataError: where columns are missing, or hold what they did not hold in training.
         FileError: where the file cannot be read.
     """
@@ -68,7 +72,7 @@ def predict_file(model: Model, path: Path, out: TextIO, *, fill_missing: bool = 
         try:
             rows = _aligned(chunk, preprocessing, notes, fill_missing=fill_missing)
             with computing_threads(1):  # several would wait for each other at every small step
-                predicted = _table(model, rows)
+                predicted = _table(model, rows, coverage)
         except DataError as error:
             raise DataError(f"{path}: {error}") from None
         predicted.to_csv(out, index=False, header=notes.rows == 0, lineterminator="\n")
@@ -76,17 +80,19 @@ def predict_file(model: Model, path: Path, out: TextIO, *, fill_missing: bool = 
     return notes
 
 
-def _table(model: Model, rows: Any) -> pd.DataFrame:
+def _table(model: Model, rows: Any, coverage: float | None) -> pd.DataFrame:
     """The predictions of some rows, in the columns that are written."""
     import pandas as pd
 
     outputs = model.outputs(rows, exact=False)
     assert model.preprocessing is not None
     predicted, target = model.preprocessing.predicted(outputs), model.preprocessing.target
+    bounds = () if coverage is None else model.bounds(predicted, coverage)
     if isinstance(target, NumberTarget):
-        if target.n_outputs == 1:
-            return pd.DataFrame({"prediction": predicted})
-        return pd.DataFrame(predicted, columns=[f"prediction_{name}" for name in target.names])
+        names = ["prediction"] if target.n_outputs == 1 else [f"prediction_{name}" for name in target.names]
+        written = [f"{name}{end}" for end in ("", "_low", "_high")[: 1 + len(bounds)] for name in names]
+        parts = [part.reshape(len(predicted), -1) for part in (predicted, *bounds)]
+        return pd.DataFrame(np.concatenate(parts, axis=1), columns=written)
     odds = np.exp(outputs)
     shares = pd.DataFrame(
         odds / odds.sum(axis=1, keepdims=True), columns=[f"probability_{name}" for name in target.classes]
