@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import os
 import struct
 import tracemalloc
 import zipfile
@@ -21,7 +22,7 @@ from nasbot.cli import main
 from nasbot.data import arrow_files, bounds, files
 from nasbot.data.chunks import chunks
 from nasbot.data.files import read, read_table
-from nasbot.errors import DataError
+from nasbot.errors import DataError, FileError
 
 SMALL = 3_000_000  # bytes of each file below
 HELD = 300_000_000  # bytes that reading one may take, of which ALWAYS is half
@@ -152,6 +153,10 @@ def excel_of_a_far_row(path):
     sheet(path, b'<row r="1"><c r="A1"><v>1</v></c></row><row r="99999999999"><c r="A99999999999"><v>1</v></c></row>')
 
 
+def excel_of_two_corners(path):
+    sheet(path, b'<row r="1"><c r="XFD1"><v>1</v></c></row><row r="1048576"><c r="A1048576"><v>1</v></c></row>')
+
+
 BOMBS = {
     "lines.csv.gz": csv_gz,
     "lines.zip.csv.zip": csv_zip,
@@ -170,6 +175,7 @@ BOMBS = {
     "text.xlsx": excel_of_much_text,
     "cells.xlsx": excel_of_far_cells,
     "row.xlsx": excel_of_a_far_row,
+    "corners.xlsx": excel_of_two_corners,
 }
 
 
@@ -367,3 +373,43 @@ def test_tags_that_two_blocks_share_are_found(tmp_path):
         sheet(tmp_path / "long.xlsx", b"<row " + b"x" * 3 * 2**20)
     with zipfile.ZipFile(tmp_path / "long.xlsx") as archive, pytest.raises(DataError, match="a tag of more than"):
         files._check_sheets(tmp_path / "long.xlsx", archive)
+
+
+@pytest.mark.parametrize("entity", ['SYSTEM "file:///etc/passwd"', f'"{"&b;" * 100}"'], ids=["a file", "much text"])
+def test_entities_in_an_excel_file_are_refused(tmp_path, entity):
+    sheet(tmp_path / "plain.xlsx", b'<row r="1"><c r="A1" t="inlineStr"><is><t>&a;</t></is></c></row>')
+    names = f'<!DOCTYPE x [<!ENTITY b "{"b" * 10**5}"><!ENTITY a {entity}>]>'.encode()
+    with (
+        zipfile.ZipFile(tmp_path / "plain.xlsx") as old,
+        zipfile.ZipFile(tmp_path / "t.xlsx", "w", zipfile.ZIP_DEFLATED) as new,
+    ):
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(name, names + content if name == "xl/worksheets/sheet1.xml" else content)
+    with pytest.raises(DataError, match="not an Excel file"):
+        read_table(tmp_path / "t.xlsx")
+
+
+def test_damaged_parquet_is_told_in_one_line(tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"x": range(50), "y": range(50)}).to_parquet(path)
+    content, rng = path.read_bytes(), np.random.default_rng(0)
+    length = int.from_bytes(content[-8:-4], "little")
+    for _ in range(100):
+        bad = bytearray(content)
+        for place in rng.integers(len(bad) - 8 - length, len(bad) - 8, 4):
+            bad[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bad)
+        try:
+            read_table(path)
+        except (DataError, FileError) as error:
+            assert str(error).splitlines() == [str(error)]  # noqa: PT017  # some are read
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.xlsx", "t.parquet", "t.jsonl", "t.npz"])
+def test_a_pipe_is_not_waited_for(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(FileError, match="a pipe or a device"):
+        read(tmp_path / name, "y")
+    with pytest.raises(FileError, match="a pipe or a device"):
+        next(iter(chunks(tmp_path / name)))

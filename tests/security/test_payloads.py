@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 from nasbot.cli import main
-from nasbot.errors import NasbotError
+from nasbot.errors import NasbotError, StorageError
 from nasbot.storage import SqliteStorage
 from nasbot.storage._rows import crc
-from nasbot.study import StudyView
+from nasbot.study import Study, StudyView
 from tests.storage.make_golden import FOLDER
+from tests.study.objectives import score
+from tests.study.searchers import Sensitive
 
 MISTAKES = range(1, 70)  # exit codes of errors of ours; 70 is a bug
 ROOT = Path(__file__).resolve().parents[2]
@@ -168,6 +170,25 @@ def test_an_origin_that_nasbot_did_not_write_is_refused(canary, cells, capsys):
     run_all(capsys, QUICK)
     with pytest.raises(NasbotError, match="trial 0"):
         StudyView.read("evil").history  # noqa: B018
+
+
+FORGED = {
+    "times that differ by more than any number": ({"started": -1e308, "finished": 1e308}, "a time in seconds"),
+    "promoted from itself": ({"promoted_from": 4}, "promoted from trial 4"),
+    "promoted from nowhere": ({"promoted_from": 2**60}, "promoted from trial 1152921504606846976"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_numbers_in_a_study_that_nasbot_never_writes(canary, name, capsys):
+    """With right checksums: told as damage, by readers of whole trials and of their numbers alone."""
+    changes, said = FORGED[name]
+    with Study.open("evil", Sensitive()) as study:
+        study.optimise(score, 5)
+    rewrite("evil.sqlite", "trials", "number = 4", changes)
+    run_all(capsys, [*COMMANDS, ["list", "--json"], ["status", "evil", "--json"], ["report", "evil", "-o", "r.html"]])
+    with pytest.raises(StorageError, match=said), StudyView.read("evil.sqlite") as view:
+        assert view.history
 
 
 @pytest.mark.parametrize("number", range(30))

@@ -30,11 +30,20 @@ _SLIPS = (
     AttributeError,
     LookupError,
     RuntimeError,
+    SyntaxError,  # of XML
     TypeError,
     ValueError,
     struct.error,
     zipfile.BadZipFile,
 )
+
+
+def check_is_there(path: Path) -> None:
+    """FileError where there is nothing, or what would be waited for: a pipe, a device, a socket."""
+    if not path.exists():
+        raise FileError(f"{path}: no such file or folder")
+    if not (path.is_file() or path.is_dir()):
+        raise FileError(f"{path}: cannot be read: not a file or folder, but a pipe or a device")
 
 
 def allowance(*paths: Path) -> int:
@@ -108,19 +117,10 @@ def our_errors(path: Path, kind: str, *also: type[Exception]) -> Iterator[None]:
     except (MemoryError, RecursionError) as error:
         raise _no_memory(path, error) from None
     except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise FileError(f"{path}: cannot be read: {error.strerror or ' '.join(str(error).split())[:160]}") from None
     except (EOFError, zlib.error) as error:
         raise FileError(f"{path}: cannot be read: {error}") from None
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-        zipfile.BadZipFile,
-    ) as error:
-        # Parsers of somebody else's files: pandas' and pyarrow's errors are of these kinds, and so are slips in them.
+    except _SLIPS as error:
         if "out of memory" in str(error):
             raise _no_memory(path, error) from None
         raise DataError(f"{path}: not {kind}: {' '.join(str(error).split())[:160]}") from None

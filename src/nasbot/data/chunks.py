@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from nasbot.data.arrow_files import PARQUET, parquet_chunks
+from nasbot.data.bounds import check_is_there
 from nasbot.data.files import ARROW, EXCEL, JSON, MAX_COLUMNS, npz_arrays, read_table
 from nasbot.data.text_tables import TEXT, is_text, read_text_in_chunks
-from nasbot.errors import DataError, FileError
+from nasbot.errors import DataError
 
 ROWS_AT_A_TIME = 20_000
 
@@ -23,8 +24,7 @@ def chunks(path: Path, *, text: Sequence[str] = (), rows: int = ROWS_AT_A_TIME) 
     kind = path.name.lower()
     if path.is_dir() or not (is_text(kind) or kind.endswith((*ARROW, *EXCEL, *JSON, ".npz"))):
         raise DataError(f"{path}: expected rows to predict from as CSV ({', '.join(TEXT[:3])}), Parquet or NPZ")
-    if not path.exists():
-        raise FileError(f"{path}: no such file")
+    check_is_there(path)
     found = False
     for chunk in _parts(path, kind, text, rows):
         found = found or bool(len(chunk))

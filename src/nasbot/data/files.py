@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nasbot.data.arrow_files import FEATHER, PARQUET, read_arrow
-from nasbot.data.bounds import BYTES_PER_CELL, allowance, bounded, check_bytes, check_cells, check_members, our_errors
+from nasbot.data.bounds import (
+    allowance,
+    bounded,
+    check_bytes,
+    check_cells,
+    check_is_there,
+    check_members,
+    our_errors,
+)
 from nasbot.data.splitting import Indices, checked_shares, split_rows
 from nasbot.data.tables import MAX_INPUTS, check_column, listed
 from nasbot.data.text_tables import MISSING_WORDS, TEXT, is_text, numbers_in_text, read_text
@@ -50,8 +58,7 @@ MAX_TAG = 2**20  # bytes
 
 def read(path: Path, target: str | Sequence[str] | None) -> tuple[Any, Any, str]:
     """Inputs, target and a name for them. Raises FileError or DataError."""
-    if not path.exists():
-        raise FileError(f"{path}: no such file or folder")
+    check_is_there(path)
     if path.is_dir():
         if target is not None:
             raise DataError(f"{path} is a folder of images: its folders are the classes, a target cannot be named")
@@ -125,8 +132,7 @@ def _divided(frame: pd.DataFrame, path: Path, target: str | Sequence[str] | None
 
 def read_table(path: Path) -> pd.DataFrame:
     """A file of rows and columns, by the end of its name. Raises FileError or DataError."""
-    if not path.exists():
-        raise FileError(f"{path}: no such file or folder")
+    check_is_there(path)
     kind = path.name.lower()
     if is_text(kind):
         return read_text(path, most_columns=MAX_COLUMNS)
@@ -165,11 +171,10 @@ def _excel(path: Path) -> pd.DataFrame:
 
 def _check_sheets(path: Path, archive: zipfile.ZipFile) -> None:
     """DataError where cells far to the right or below, with nothing before them, make a small file a large table."""
-    cells = 0
     for member in archive.infolist():
         if not member.filename.lower().endswith(".xml"):
             continue
-        rest, row = b"", 0
+        rest, n_rows, n_columns = b"", 0, 0
         with archive.open(member) as file:
             while block := file.read(2**20):
                 text = rest + block
@@ -177,15 +182,14 @@ def _check_sheets(path: Path, archive: zipfile.ZipFile) -> None:
                 text, rest = text[:last], text[last : last + MAX_TAG]
                 for found in _PLACE.finditer(text):
                     if found["row"]:
-                        cells, row = cells + row, 0
-                        if int((found["number"] or b"0")[:12]) > MAX_SHEET_ROWS:
-                            raise DataError(f"{path}: a row beyond the {MAX_SHEET_ROWS:,} that a sheet can have")
+                        n_rows = max(n_rows + 1, int((found["number"] or b"0")[:12]))
                     else:
-                        row = max(row, _column_number(found["column"]))
+                        n_columns = max(n_columns, _column_number(found["column"]))
+                if n_rows > MAX_SHEET_ROWS:
+                    raise DataError(f"{path}: a row beyond the {MAX_SHEET_ROWS:,} that a sheet can have")
                 if len(rest) == MAX_TAG and b">" not in rest:
                     raise DataError(f"{path}: not an Excel file (.xlsx): a tag of more than {MAX_TAG:,} bytes")
-                check_bytes(path, (cells + row) * BYTES_PER_CELL, "its cells")
-        cells += row
+                check_cells(path, n_rows, n_columns)  # all rows are made as wide as the widest
 
 
 def _column_number(letters: bytes) -> int:

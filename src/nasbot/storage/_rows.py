@@ -43,6 +43,7 @@ COLUMNS = f"{SHARED_COLUMNS}, params, fidelity, promoted_from, origin, forecast,
 _NAMES = COLUMNS.split(", ")
 STOPPED = "stopped"  # the cause of a trial that a pacer ended
 SEARCHER = re.compile(r'"searcher":"([^"\\]*)"')  # in an origin, as ``encoded`` writes it
+LATEST = 1e15  # seconds; no clock says more
 Row = tuple[Any, ...]
 
 
@@ -99,6 +100,9 @@ def trial_of(
     _check_crc(where, row)
     number, state, value, cause, message, details, rank, after, attempts, interruptions, *rest = row[:-1]
     started, finished, notes, arch, params, fidelity, promoted_from, origin, forecast = rest
+    _check_times(where, started, finished)
+    if promoted_from is not None and promoted_from >= number:
+        raise StorageError(f"{where}: promoted from trial {promoted_from}, which is not before it")
     try:
         trial = Trial(
             number=number,
@@ -133,11 +137,19 @@ def line_of(number: int, row: Row) -> Line:
         raise StorageError(f"trials are missing: expected {number}, got {row[0]}")
     _check_crc(f"trial {number}", row)
     cells = dict(zip(_NAMES, row, strict=True))
+    _check_times(f"trial {number}", cells["started"], cells["finished"])
     if cells["cause"] == STOPPED:
         cells |= {"state": str(TrialState.STOPPED), "cause": None}
     chosen_by = SEARCHER.search(cells["origin"])
     cells["searcher"] = "" if chosen_by is None else chosen_by[1]
     return Line(*(cells[name] for name in Line._fields))
+
+
+def _check_times(where: str, *times: float | None) -> None:
+    """Differences of what passes are finite, whoever wrote the row."""
+    for at in times:
+        if at is not None and not abs(at) < LATEST:
+            raise StorageError(f"{where}: expected a time in seconds since 1970, got {at}")
 
 
 def _outcome(where: str, state: str, value: Any, cause: Any, message: Any, details: Any) -> Outcome | None:
