@@ -41,6 +41,24 @@ def test_explain(run, path):
     assert f"predicted   {effect.median:.6g}" in shown.out
 
 
+def test_a_starting_network_is_explained_in_words(run, path):
+    with StudyView.read(path) as view:
+        history, starts = view.history, [view.explain(number) for number in range(3)]
+    assert sorted(start.rank for start in starts) == sorted(
+        1 + sum(other.value < history[number].value for other in history) for number in range(3)
+    )  # the smaller the better
+    for number, start in enumerate(starts):
+        assert start.arch == history[number].arch
+        assert all(number in history[child].origin.parents for child in start.children)
+        record = run("explain", path, str(number), "--json").record
+        assert (record["rank"], record["n_completed"]) == (start.rank, 6)
+        shown = run("explain", path, str(number))
+        assert shown.code == 0
+        assert "a starting network, part of the pool, before any network was evaluated" in shown.out
+        assert f"got         {start.value:.6g}, rank {start.rank} of 6 completed trials" in shown.out
+    assert {child for start in starts for child in start.children} & {3, 4, 5}
+
+
 def test_what_if(run, path):
     with StudyView.read(path) as view:
         effects = view.what_if()
@@ -61,7 +79,6 @@ def test_what_if(run, path):
         (("explain", "{path}", "60"), 8, "there is no trial 60; the study has 6, numbered from 0"),
         (("explain", "{path}", "-1"), 2, "No such option: -1"),
         (("explain", "{path}", "five"), 2, "valid integer"),
-        (("explain", "{path}", "0"), 2, "trial 0 was chosen before any network was evaluated"),
         (("explain", "{folder}/absent.sqlite", "0"), 3, "No such file"),
         (("what-if", "{path}", "--top", "0"), 2, "--top must be at least 1, got 0"),
         (("what-if", "{folder}/fresh.sqlite"), 2, "what_if: expected at least one evaluated network"),

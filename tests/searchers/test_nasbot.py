@@ -400,8 +400,7 @@ def test_nothing_is_believed_before_anything_is_known():
     study = Study.in_memory(made(NASBOT))
     with pytest.raises(OptionError, match="what_if: expected at least one evaluated network to start from, got none"):
         study.what_if()
-    with pytest.raises(OptionError, match=r"trial 1 .*pool"):
-        study.explain(1)
+    assert "part of the pool, before any network was evaluated" in str(study.explain(1))
 
 
 def test_equal_values_and_one_network(searcher):

@@ -19,8 +19,10 @@ def explain(
 ) -> None:
     """Show what was believed of a trial's network when it was chosen, and why it was stopped, promoted or discarded.
 
-    Predicted value and its 90 % interval, expected improvement, and the nearest networks evaluated by then.
+    Predicted value and its 90 % interval, expected improvement, and the nearest networks evaluated by then; of a
+    starting network how it compares and what was made from it.
     """
+    from nasbot.searchers import Effect
     from nasbot.study import StudyView
 
     effect, untold = None, ""
@@ -44,4 +46,8 @@ def explain(
     print(f"  made from   {parents or 'no trial'} by {'; '.join(changes) or 'no change'}")
     if reason:
         print(f"  why         {one_line(reason)}")
-    print("\n".join(str(effect).splitlines()[1:]) if effect is not None else f"  {one_line(untold)}")
+    if effect is None:
+        print(f"  {one_line(untold)}")
+        return
+    first, *rest = str(effect).splitlines()
+    print("\n".join(rest if isinstance(effect, Effect) else [f"  chosen      {first}", *rest]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nasbot._lazy import lazy_names
 from nasbot.searchers.base import Explains, ExplainsParams, Proposal, Recommends, Searcher
-from nasbot.searchers.effect import Effect, Effects, Near, ParamEffect, SlicePoint
+from nasbot.searchers.effect import Effect, Effects, Near, ParamEffect, SlicePoint, Start
 
 if TYPE_CHECKING:
     from nasbot.searchers.evolution_search import EvolutionSearch
@@ -43,5 +43,6 @@ __all__ = [
     "Recommends",
     "Searcher",
     "SlicePoint",
+    "Start",
     "TreeBO",
 ]

@@ -9,6 +9,7 @@ from nasbot._json import plain_json
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
 from nasbot.candidate import Candidate
+from nasbot.trial import POOL
 
 Value = float | int | str
 
@@ -84,6 +85,37 @@ class ParamEffect(NamedTuple):
     is_choice: bool
     at: Value | None  # of the best candidate; None where it is inactive there
     points: tuple[SlicePoint, ...]  # along its range, all else as the best candidate has it; none where inactive
+
+
+class Start(NamedTuple):
+    """A network chosen before any was evaluated, as those of the pool are: nothing was believed of it."""
+
+    candidate: Candidate
+    searcher: str  # what chose it
+    value: float | None  # what it gave; None where it has no value yet
+    rank: int | None  # among the completed trials, 1 the best
+    n_completed: int
+    children: tuple[int, ...]  # trials that were made from it
+
+    @property
+    def arch(self) -> Architecture:
+        """The candidate's network."""
+        return self.candidate.arch
+
+    def to_dict(self) -> dict[str, Json]:
+        """As plain data."""
+        record = self._asdict()
+        del record["candidate"]
+        return plain_json({**record, "arch": self.arch.to_dict(), "params": dict(self.candidate.params)})
+
+    def __str__(self) -> str:
+        chosen = "a starting network, part of the pool" if self.searcher == POOL else f"chosen by {self.searcher}"
+        lines = [f"{chosen}, before any network was evaluated", "  predicted   nothing, since nothing was known yet"]
+        if self.value is not None:
+            lines.append(f"  got         {self.value:.6g}, rank {self.rank} of {self.n_completed} completed trials")
+        children = ", ".join(map(str, self.children))
+        lines.append(f"  led to      {f'trial {children}, made from it' if children else 'no other trial so far'}")
+        return "\n".join(lines)
 
 
 class Effects(tuple[Effect, ...]):

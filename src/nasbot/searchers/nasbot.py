@@ -441,11 +441,6 @@ class NASBOT(PoolSearcher):
 
     def explain(self, history: History, trial: Trial, *, rng: np.random.Generator) -> Effect:
         """What is believed of the trial's network, given the history it was proposed from."""
-        if not history.completed:
-            raise OptionError(
-                f"explain: trial {trial.number} was chosen before any network was evaluated, as the pool is; "
-                "nothing was believed of it"
-            )
         return self.believed(history, [(trial.candidate, "")], rng=rng)[0]
 
     def what_if(self, history: History, *, rng: np.random.Generator) -> Effects:

@@ -18,7 +18,7 @@ from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
 from nasbot.errors import StudyError
 from nasbot.searchers.base import Explains, ExplainsParams, Proposal, ProposesMany, Recommends, Searcher
-from nasbot.searchers.effect import Effect, Effects, ParamEffect
+from nasbot.searchers.effect import Effect, Effects, ParamEffect, Start
 from nasbot.searchers.promotion import why
 from nasbot.storage import Address, Run, SqliteStorage, Storage, open_storage
 from nasbot.study.deciding import DecidingTime
@@ -33,6 +33,15 @@ if TYPE_CHECKING:
 
 
 MOST_AT_ONCE = 2000  # trials of a study that is only read
+
+
+def _start(history: History, trial: Trial) -> Start:
+    """What became of a network that was chosen before anything was known; ranked among trainings as long as its own."""
+    turned = history.direction.turned
+    alike = [turned(t.value) for t in history.completed if t.fidelity == trial.fidelity and t.value is not None]
+    rank = None if trial.value is None else 1 + sum(value > turned(trial.value) for value in alike)
+    children = tuple(t.number for t in history if trial.number in t.origin.parents)
+    return Start(trial.candidate, trial.origin.searcher, trial.value, rank, len(alike), children)
 
 
 def _row(trial: Trial) -> dict[str, object]:
@@ -145,10 +154,13 @@ class StudyView:
             self._searcher = searcher_of_study(self.settings, self.history)
         return self._searcher
 
-    def explain(self, trial: Trial | int) -> Effect:
-        """What the searcher believed of this trial's network when it chose it."""
-        known, searcher = self._known_trial(trial), self._explaining()
-        before = self.history.at_proposal(known.number)
+    def explain(self, trial: Trial | int) -> Effect | Start:
+        """What the searcher believed of this trial's network when it chose it; a Start where nothing was known yet."""
+        history = self.history
+        known, searcher = known_trial(history, trial), self._explaining()
+        before = history.at_proposal(known.number)
+        if not before.completed:
+            return _start(history, known)
         return searcher.explain(before, known, rng=self._stream(before))
 
     def why(self, trial: Trial | int) -> str:
