@@ -3,6 +3,7 @@
 tests/faults/test_ray.py has a real cluster of two nodes.
 """
 
+import os
 import shutil
 import sys
 
@@ -163,6 +164,31 @@ def test_what_the_cluster_does_not_have():
 def test_no_cluster_there():
     with pytest.raises(FileError, match=r"no Ray cluster at nowhere:1: ConnectionError: no such cluster$"):
         RayExecutor("nowhere:1").start(count_layers)
+
+
+@pytest.mark.parametrize(
+    ("token", "words"), [("0" * 64, "RAY_AUTH_TOKEN is another"), (None, "RAY_AUTH_TOKEN is not set here")]
+)
+def test_a_wrong_token_is_named(ray, monkeypatch, token, words):
+    """As Ray 2.60 says it: in the cause. tests/faults/test_ray.py has the real one."""
+    asked = []
+
+    def init(address, **options):
+        asked.append(os.environ[WAIT])
+        raise ConnectionError("Failed to connect") from RuntimeError("Unauthenticated: RPC error: InvalidAuthToken: …")
+
+    WAIT = "RAY_gcs_server_port_wait_time_s"
+    monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
+    if token is not None:
+        monkeypatch.setenv("RAY_AUTH_TOKEN", token)
+    monkeypatch.setattr(ray, "init", init)
+    with pytest.raises(FileError, match=rf"the Ray cluster at head:1 refuses.*{words}; set RAY_AUTH_MODE=token and"):
+        RayExecutor("head:1").start(count_layers)
+    assert WAIT not in os.environ
+    monkeypatch.setenv(WAIT, "60")
+    with pytest.raises(FileError, match="its token"):
+        RayExecutor("head:1").start(count_layers)
+    assert asked == ["4", "60"]  # seconds, unless somebody wants more
 
 
 def test_without_ray(monkeypatch):

@@ -149,6 +149,24 @@ def test_nasbot_run_on_the_cluster(cluster, tmp_path):
     assert all(load_file(path) for path in weights)
 
 
+@pytest.mark.parametrize("token", ["0" * 64, None])
+def test_a_wrong_token_is_named_within_ten_seconds(cluster, tmp_path, token):
+    """Ten from when Ray is imported, which takes as long as the machine is busy."""
+    script = (
+        "import time, ray\nfrom nasbot.execution import RayExecutor\n"
+        "from nasbot.testing.executor_conformance import count_layers\nbegan = time.monotonic()\n"
+        f"try:\n    RayExecutor({cluster.address!r}).start(count_layers)\n"
+        "except Exception as error:\n    print(time.monotonic() - began, error)"
+    )
+    environment = {name: value for name, value in cluster.environment.items() if not name.startswith("RAY_AUTH")}
+    if token is not None:
+        environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, cwd=tmp_path, capture_output=True, text=True)
+    seconds, _, words = done.stdout.partition(" ")
+    assert "asks for its token" in words, done.stderr
+    assert float(seconds) < 10
+
+
 def ancestors(pid: int) -> list[int]:
     """Parent, grandparent and so on."""
     chain = []

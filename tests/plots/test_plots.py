@@ -1,5 +1,6 @@
 """Every plot draws what its series says, whatever the study, without a warning."""
 
+import itertools
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text as Words
 
 from nasbot.architecture import Architecture, Layer
 from nasbot.cli.plot import NAMES
@@ -159,6 +161,24 @@ def test_lineage_lights_the_winner_s_line():
     words = [text.get_text() for text in ax.texts]
     assert [words[words.index("1") + i] for i in range(3)] == ["1", "3", "pool"]
     assert "skip, swap_label" in words
+
+
+@pytest.mark.parametrize(("n", "n_line"), [(12, 5), (60, 30), (300, 22), (1200, 600)])
+def test_labels_of_a_crowded_lineage_do_not_overlap(n, n_line):
+    """Boxes of all words as they are drawn, with values and numbers of many digits, and many modifiers."""
+    trials = [completed(0, -0.0123456 * n, rank=0)]
+    for number in range(1, n):
+        parent = number - 1 if number >= n - n_line else number * 7919 % number
+        modifiers = ("swap_label", "increase_en_masse", "duplicate_path", "skip")[: 1 + number % 4]
+        origin = Provenance(parents=(parent,), modifiers=modifiers)
+        trials.append(completed(number, -0.0123456 * (n - number), rank=number, origin=origin))
+    made = drawn(figure(History(tuple(trials)), "lineage"))
+    renderer = made.canvas.get_renderer()
+    words = [word for word in made.findobj(Words) if word.get_visible() and word.get_text().strip()]
+    assert len(words) > 30
+    places = {word: word.get_window_extent(renderer) for word in words}
+    for one, other in itertools.combinations(words, 2):
+        assert not places[one].overlaps(places[other]), (one.get_text(), other.get_text())
 
 
 def test_a_long_ancestry_is_shortened():

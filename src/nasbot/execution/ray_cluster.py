@@ -20,7 +20,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 SECONDS_BETWEEN_LOOKS = 0.5  # at signals, while we wait for Ray
+# To a cluster elsewhere, unless the user has set it: a head that refuses us is asked every second, 20 times by default,
+# and a wrong token is no better the fifth time.
+CONNECTING = {"RAY_gcs_server_port_wait_time_s": "4"}
 _names = itertools.count()
 
 
@@ -175,7 +178,7 @@ class RayExecutor:
             raise OptionError('executor ray: Ray is not installed; pip install "nasbot[ray]"') from None
         self._is_ours = not ray.is_initialized()
         if self._is_ours:
-            with _own_sigterm():
+            with _own_sigterm(), _set(CONNECTING if self._is_elsewhere() else {}):
                 try:
                     ray.init(
                         address=self.address,
@@ -185,7 +188,7 @@ class RayExecutor:
                         runtime_env=self._runtime_env or None,
                     )
                 except Exception as error:  # noqa: BLE001  Ray has many ways to say that there is no cluster
-                    raise FileError(f"no Ray cluster at {self.address or 'this machine'}: {_told(error)}") from None
+                    raise _unconnected(self.address, error) from None
         self._ray = ray
         return ray
 
@@ -270,6 +273,30 @@ def _lost(error: Exception) -> Failed:
     if kind == "OutOfMemoryError":
         return Failed(FailureCause.OOM, "Ray ended its worker, because its node had no memory left")
     return Failed(FailureCause.KILLED, f"its worker or its node is gone: {_told(error)}")
+
+
+def _unconnected(address: str | None, error: Exception) -> FileError:
+    """Why there is no connection; Ray has its reason in the exception's cause, and many ways to say it."""
+    where = address or os.environ.get("RAY_ADDRESS", "this machine")
+    if type(error).__name__ != "AuthenticationError" and "InvalidAuthToken" not in f"{error} {error.__cause__}":
+        return FileError(f"no Ray cluster at {where}: {_told(error)}")
+    given = "RAY_AUTH_TOKEN is another" if "RAY_AUTH_TOKEN" in os.environ else "RAY_AUTH_TOKEN is not set here"
+    return FileError(
+        f"the Ray cluster at {where} refuses the connection: it asks for its token, and {given}; set "
+        "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to those of its head"
+    )
+
+
+@contextmanager
+def _set(variables: Mapping[str, str]) -> Iterator[None]:
+    """These variables of the environment, where nobody has set them."""
+    ours = {name: value for name, value in variables.items() if name not in os.environ}
+    os.environ.update(ours)
+    try:
+        yield
+    finally:
+        for name in ours:
+            del os.environ[name]
 
 
 def _told(error: BaseException) -> str:

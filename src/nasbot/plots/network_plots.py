@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.collections import PathCollection
 
 MAX_STEPS = 22  # lines of the winner's ancestry that are written out
+WIDEST = 0.72  # of a digit or a sign of the house's font, bold: its width as a share of the font's size, or more
 
 
 def plot_map(found: series.ArchitectureMap, ax: Axes) -> None:
@@ -206,14 +207,18 @@ def _write_ancestry(found: series.Lineage, ax: Axes) -> None:
     if len(lines) > MAX_STEPS:
         half = MAX_STEPS // 2
         lines = [*lines[:half], ("…", "", f"{len(lines) - 2 * half} steps"), *lines[-half:]]
-    step = min(0.052, 0.95 / (len(lines) + 1))
-    for i, line in enumerate([("trial", "value", "made by"), *lines]):
-        for column, x in enumerate((1.07, 1.19, 1.22)):
-            ax.text(
-                x,
-                0.97 - i * step,
+    table = [("trial", "value", "made by"), *lines]
+    step = min(0.052, 0.95 / len(table))
+    trials, values = (max(len(line[column]) for line in table) * WIDEST * SMALL_SIZE for column in (0, 1))
+    ends = (12 + trials, 20 + trials + values, 28 + trials + values)  # points to the right of the tree
+    for i, line in enumerate(table):
+        for column, x in enumerate(ends):
+            ax.annotate(
                 line[column],
-                transform=ax.transAxes,
+                (1, 0.97 - i * step),
+                xycoords="axes fraction",
+                xytext=(x, 0),
+                textcoords="offset points",
                 ha="left" if column == 2 else "right",
                 va="center",
                 fontsize=SMALL_SIZE,
