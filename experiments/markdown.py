@@ -17,6 +17,7 @@ GENERATED = (
     "<!-- Written by `python -m experiments`, from the records beside it: change those, or the code, not this. -->"
 )
 
+MORE = "Protocol and settings, how the records came about, and where they are"
 QUICK = "**These are the records of `--quick`: they show that the experiment runs, and nothing else.**"
 
 
@@ -40,7 +41,6 @@ def page(experiment: Experiment, results: Results, body: Body | None, *, quick: 
     """An experiment's page. Without records it says that nothing was run, and nothing else of results."""
     protocol, records = results.protocol, results.everything if body is not None else []
     parts = [GENERATED, f"# {experiment.title}", QUICK if quick else "", f"**Question.** {experiment.question}"]
-    parts += [f"**Protocol.** {experiment.method}", _settings(protocol)]
     if body is None:
         parts.append(
             f"**Result.** Not run: there is no record under these settings in `records/{experiment.name}.jsonl`. "
@@ -48,9 +48,12 @@ def page(experiment: Experiment, results: Results, body: Body | None, *, quick: 
         )
     else:
         missing = _missing(protocol, results.records) if experiment.do is not None else ""
-        parts += [f"**Result.** {missing}", body.result, f"**What it shows, and what it does not.** {body.shows}"]
-        parts.append(f"**About these records.** {protocol.remarks}" if protocol.remarks else "")
-    parts += ["**Again.**", _command(experiment, protocol, quick), _provenance(experiment, records)]
+        parts += [f"**What it shows, and what it does not.** {body.shows}", missing, body.result]
+    parts += ["**Again.**", _command(experiment, protocol, quick)]
+    about = [f"**Protocol.** {experiment.method}", _settings(protocol)]
+    if body is not None and protocol.remarks:
+        about.append(f"**About these records.** {protocol.remarks}")
+    parts += [f"<details><summary>{MORE}</summary>", *about, _provenance(experiment, records), "</details>"]
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 

@@ -1,6 +1,9 @@
 """What each command prints and writes when all is well."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +12,6 @@ import pytest
 import nasbot
 from nasbot.architecture import Architecture
 from nasbot.architecture.pools import initial_pool
-from nasbot.cli import main
 
 from .conftest import Run
 
@@ -164,12 +166,15 @@ def test_draw_by_the_ending(run, tmp_path, ending):
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_the_shell_completes_commands_and_options(monkeypatch, capsys):
-    monkeypatch.setenv("_NASBOT_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", "nasbot st")
-    monkeypatch.setenv("COMP_CWORD", "1")
-    assert main([]) == 0
-    assert capsys.readouterr().out.split() == ["status", "stop"]
-    monkeypatch.setenv("_NASBOT_COMPLETE", "source_bash")
-    assert main([]) == 0
-    assert "_NASBOT_COMPLETE=complete_bash" in capsys.readouterr().out
+def test_the_shell_completes_commands_and_options():
+    """In a process, as a shell asks; typer has its part of it only where it was asked for when the app was made."""
+
+    def said(complete, **more):
+        asked = os.environ | {"_NASBOT_COMPLETE": complete} | more
+        done = subprocess.run([sys.executable, "-m", "nasbot"], env=asked, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    assert said("complete_bash", COMP_WORDS="nasbot st", COMP_CWORD="1").split() == ["status", "stop"]
+    assert "--budget" in said("complete_zsh", _TYPER_COMPLETE_ARGS="nasbot run --bu")
+    for shell in ("bash", "zsh", "fish"):
+        assert f"_NASBOT_COMPLETE=complete_{shell}" in said(f"source_{shell}")

@@ -1,7 +1,11 @@
 """--vocabulary MODULE:NAME: every command reads a study of one's own networks with it, and none imports without it."""
 
+import os
+import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 
 import pytest
 from sklearn.datasets import load_iris
@@ -9,6 +13,7 @@ from sklearn.datasets import load_iris
 import nasbot
 from nasbot.architecture import own_vocabulary, vocabularies
 from nasbot.cli import main
+from tests.page.conftest import ROOT, serving
 
 WHERE = "tests.cli.own_cells:CELLS"
 POOL = "tests.cli.own_cells:POOL"
@@ -72,6 +77,48 @@ def test_a_command_reads_the_study_with_it_and_says_how_without(inside, command,
 
 def test_commands_that_read_no_network_need_no_vocabulary(inside):
     assert main(["status", "it"]) == main(["list"]) == main(["check", "it"]) == 0
+
+
+def asked(url):
+    """What the page's server says to a browser; the text of its error where it cannot."""
+    try:
+        with urllib.request.urlopen(url, timeout=120) as answer:
+            return answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.read().decode()
+
+
+def test_the_page_shows_the_networks_with_it_and_says_how_without(inside):
+    with serving("it", *NAMED) as served:
+        assert asked(served.url + "s/it/drawing/0.svg").startswith("<svg")
+        assert "gated" in asked(served.url + "s/it/api/trial/0")
+        assert '"points"' in asked(served.url + "s/it/api/series/map")
+    with serving("it") as served:
+        said = asked(served.url + "s/it/api/tick") + asked(served.url + "s/it/drawing/0.svg")
+        assert f"--vocabulary {WHERE}" in said
+        assert not said.startswith("<svg")
+
+
+def test_a_search_serves_networks_of_it_while_it_runs(inside, tmp_path):
+    options = ("--target", "target", "--name", str(tmp_path / "live.sqlite"), "--budget", "200 trials", "--folds", "1")
+    command = ["run", str(inside / "iris.csv"), *options, "--seconds-per-trial", "1", "--serve"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nasbot", *command, "--workers", "1", *NAMED, "--pool", POOL],
+        env=os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "OMP_NUM_THREADS": "1"},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        lines = iter(process.stderr.readline, "")
+        page = next(line for line in lines if line.startswith("page: ")).split()[1]
+        assert any(line.startswith("trial   0  log-loss") for line in lines)  # then its network is in the file
+        assert asked(page + "s/live/drawing/0.svg").startswith("<svg")
+        assert "gated" in asked(page + "s/live/api/trial/0")
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=120)
 
 
 def test_network_files_and_model_files_are_read_with_it(inside, tmp_path, capsys):

@@ -43,9 +43,6 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _completed(command: Any) -> int:
     """What the shell asks when a person presses tab, or the script that makes it ask."""
-    from typer._completion_classes import completion_init
-
-    completion_init()
     try:
         command.main(prog_name="nasbot", complete_var=COMPLETING)
     except SystemExit as done:

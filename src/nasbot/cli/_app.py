@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
 
+from nasbot.cli import COMPLETING
 from nasbot.cli._options import with_vocabulary
 from nasbot.cli.check import check
 from nasbot.cli.control import cancel, pause, resume, retry, stop
@@ -33,7 +35,7 @@ app = typer.Typer(
     name="nasbot",
     help="Neural architecture search with Bayesian optimisation and optimal transport.",
     epilog="Exit codes and the format of the files are described in docs/reference.",
-    add_completion=False,
+    add_completion=COMPLETING in os.environ,  # else its two options would be in every help
     rich_markup_mode=None,  # plain help: a quarter of the time, and readable in a pipe
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

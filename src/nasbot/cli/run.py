@@ -297,24 +297,28 @@ def kept_best(study: FoundStudy, planned: Prepared) -> dict[str, Any]:
 
 def print_result(study: FoundStudy, planned: Prepared, record: dict[str, Any]) -> None:
     """What came of it, where it is, and what to type next."""
+    from nasbot.architecture.own_vocabulary import paths_in_use
+
     print(one_line_each(study.summary()))
     if "drawing" in record:
         print(f"drawing: {one_line(record['drawing'])}    network: {one_line(record['network'])}")
     where = one_line(shlex.quote(study_argument(planned)))
     print(f"study: {one_line(str(planned.path))}")
+    own = "".join(f" --vocabulary {path}" for path in paths_in_use())
     suggestions = [
-        (("export",), f"export {where} --to code", "the best network as one Python file that needs only torch"),
-        (("report",), f"report {where}", "everything on one page"),
-        (("serve",), f"serve {where}", "the same page, live"),
-        (("what-if", "what_if"), f"what-if {where}", "what the search expects of every change of the best network"),
+        (f"predict {where} FILE", "the target of new rows: CSV, Parquet or NPZ with the same columns"),
+        (f"export {where} --to code", "the best network as one Python file that needs only torch"),
+        (f"report {where}", "everything on one page"),
+        (f"serve {where}", "the same page, live"),
+        (f"what-if {where}", "what the search expects of every change of the best network"),
     ]
-    known = _commands()
     program = program_name()
     print("Next, try:")
     print(f"  {_command_line()}    # the same again, with a longer --budget, goes on")
-    for names, arguments, meaning in suggestions:
-        if known & set(names):
-            print(f"  {program} {arguments}    # {meaning}")
+    if study.best is None:  # there is nothing yet that the others could show
+        return
+    for arguments, meaning in suggestions:
+        print(f"  {program} {arguments}{own}    # {meaning}")
 
 
 def data_named(data: str, target: str | tuple[str, ...] | None, folder: str | None, options: dict[str, Any]) -> Dataset:
@@ -467,10 +471,3 @@ def _command_line() -> str:
 
     arguments = map(without_password, sys.argv[1:])
     return " ".join([program_name(), *(one_line(shlex.quote(argument)) for argument in arguments)])
-
-
-def _commands() -> set[str]:
-    from nasbot.cli._app import app
-
-    names = [command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands]
-    return {*names, *(name.replace("_", "-") for name in names)}
