@@ -24,7 +24,7 @@ class Patches(nn.Module):
         super().__init__()
         self.stride = stride
         self.embed = nn.Conv2d(entering, leaving, stride, stride=stride)
-        self.position = nn.Conv2d(leaving, leaving, 3, padding=1, groups=leaving)
+        self.position = nn.Conv2d(leaving, leaving, 7, padding=3, groups=leaving)
 
     def forward(self, x):
         height, width = x.shape[-2:]

@@ -92,10 +92,10 @@ def test_the_page_shows_the_networks_with_it_and_says_how_without(inside):
     with serving("it", *NAMED) as served:
         assert asked(served.url + "s/it/drawing/0.svg").startswith("<svg")
         assert "gated" in asked(served.url + "s/it/api/trial/0")
-        assert '"points"' in asked(served.url + "s/it/api/series/map")
+        assert '"nodes"' in asked(served.url + "s/it/api/series/lineage")
     with serving("it") as served:
         said = asked(served.url + "s/it/api/tick") + asked(served.url + "s/it/drawing/0.svg")
-        assert f"--vocabulary {WHERE}" in said
+        assert "with --vocabulary MODULE:NAME" in said
         assert not said.startswith("<svg")
 
 
