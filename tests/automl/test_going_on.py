@@ -2,12 +2,14 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import nasbot
+from nasbot import SearchSpace
 from nasbot.automl.finals import final_fidelity, finals_of
 from nasbot.automl.found import FoundStudy
 from nasbot.automl.plan import planned, stretch_of
@@ -16,6 +18,7 @@ from nasbot.cli import main
 from nasbot.data.comparing import differences
 from nasbot.data.dataset import dataset_of
 from nasbot.errors import FileError, OptionError, StudyError
+from nasbot.searchers.knowledge import Stopwatch
 from nasbot.study import Budget, Study
 from nasbot.training.recipes import FAST
 from nasbot.trial import FINAL
@@ -41,14 +44,15 @@ def table(n=150, seed=0):
 # -- more time ---------------------------------------------------------------------------------------------------------
 
 
-def test_more_time_makes_finals_longer_and_searching_stays_comparable():
+def test_more_time_makes_trainings_longer():
     first = planned(Budget.of("100s"), 2, n_steps=700, stored=None, seconds=None, most_steps=10**6)
     same = planned(Budget.of("110s"), 2, n_steps=None, stored=first.to_dict(), seconds=None, most_steps=10**6)
     assert (first.stretch, same.stretch) == (1.0, 1.0)
     longer = planned(Budget.of("1h"), 2, n_steps=None, stored=first.to_dict(), seconds=None, most_steps=10**6)
     assert (longer.n_steps, longer.seconds_per_trial) == (first.n_steps, first.seconds_per_trial)
     assert longer.stretch == 6.0  # the square root of 36 times the time
-    assert "finals 6 times as long" in str(longer)
+    assert "finals; new trainings are 6 times as long, for there is more time than before" in str(longer)
+    assert "finals; these are 6 times" in str(replace(longer, has_rungs=True))
     capped = planned(Budget.of("1h"), 2, n_steps=None, stored=first.to_dict(), seconds=None, most_steps=1400)
     assert capped.stretch == 2.0  # more would teach these rows nothing
     said = planned(Budget.of("1h"), 2, n_steps=None, stored=first.to_dict(), seconds=9.0, most_steps=10**6)
@@ -69,15 +73,52 @@ def test_long_finals_are_of_the_best_and_given_up_where_they_gain_nothing():
     assert final_fidelity(history(*short, (0, 0.6), (1, 0.2), (2, 0.5), **again), 3.0) == 1.0
 
 
-def test_a_study_that_goes_on_with_more_time_has_longer_finals(monkeypatch):
+@pytest.fixture
+def tripled(monkeypatch):
     """Time itself is not waited for: what it would say is said."""
-    nasbot.search(table(), "price", budget=4, name="houses", **QUICK).close()
-    monkeypatch.setattr("nasbot.automl.plan.stretch_of", lambda *_: 3.0)
-    with nasbot.search(table(), "price", budget=12, name="houses", **QUICK) as study:
-        finals = [trial for trial in study.history.completed if trial.origin.searcher == FINAL]
-        assert [trial.fidelity for trial in finals] == [3.0, 3.0, 3.0]
-        assert all(20 < trial.outcome.details["steps"] <= 60 for trial in finals)
-        assert {trial.fidelity for trial in study.history if trial.origin.searcher != FINAL} == {1.0}
+
+    def is_tripled(is_worth_it=True):
+        monkeypatch.setattr("nasbot.automl.plan.stretch_of", lambda *_: 3.0)
+        monkeypatch.setattr("nasbot.automl.finals.ENOUGH_PAIRS", 99 if is_worth_it else 1)
+        if not is_worth_it:
+            monkeypatch.setattr("nasbot.automl.finals.statistics.median", lambda _: -1.0)
+
+    return is_tripled
+
+
+def test_a_study_that_goes_on_with_more_time_has_longer_trainings(tripled):
+    nasbot.search(table(), "price", budget=12, name="houses", **QUICK).close()
+    tripled()
+    with nasbot.search(table(), "price", budget=24, name="houses", **QUICK) as study:
+        before, after = study.history[:12], study.history[12:]
+        assert {trial.fidelity for trial in before} == {1.0}
+        assert {trial.fidelity for trial in after} == {3.0}
+        assert all(20 < trial.outcome.details["steps"] <= 60 for trial in after if trial.value is not None)
+        first, proposed = after[:3], [trial for trial in after if trial.origin.searcher != FINAL]
+        # The best of before come first, so that it is known what a longer training is worth.
+        assert [trial.origin.searcher for trial in first] == [FINAL] * 3
+        assert {trial.candidate for trial in first} <= {trial.candidate for trial in before}
+        assert len(proposed) >= 3
+        assert "new trainings are 3 times as long" in study.runs[-1].plan
+
+
+def test_where_longer_trainings_gain_nothing_new_ones_have_the_old_length(tripled):
+    nasbot.search(table(), "price", budget=12, name="houses", **QUICK).close()
+    tripled(is_worth_it=False)
+    with nasbot.search(table(), "price", budget=24, name="houses", **QUICK) as study:
+        proposed = [trial for trial in study.history[15:] if trial.origin.searcher != FINAL]
+        assert {trial.fidelity for trial in proposed} == {1.0}
+
+
+def test_values_of_both_lengths_are_believed_on_one_scale():
+    """What a longer training gains is taken off before networks are compared."""
+    searcher = nasbot.NASBOT(space=SearchSpace("mlp-reg", input_shape=(2,), n_outputs=1))
+    short = ((0, 0.5), (1, 0.3), (2, 0.4), (3, 0.6))
+    known = history(*short, (0, 0.25), (1, 0.15), (2, 0.2), fidelities=(1.0,) * 4 + (2.0,) * 3)
+    view = searcher._knowledge.view(known, np.random.default_rng(0), Stopwatch())
+    values = view.belief.values
+    np.testing.assert_allclose(values[:3], values[4:], atol=1e-9)
+    assert values[3] == values.min()
 
 
 def test_a_spent_budget_is_said(capsys):

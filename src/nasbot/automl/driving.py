@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nasbot.architecture import Architecture
 from nasbot.automl.files import DATA, WEIGHTS
-from nasbot.automl.finals import final_fidelity, finals_of
+from nasbot.automl.finals import ENOUGH_PAIRS, final_fidelity, finals_of
 from nasbot.automl.limits import MARGIN, ModelLimits
 from nasbot.automl.plan import Plan
 from nasbot.automl.refits import refit_model
@@ -97,6 +98,9 @@ def drive(
 
     try:
         end = plan.end
+        if plan.stretch > 1 and not plan.has_rungs:
+            study.lengthen(partial(final_fidelity, stretch=plan.stretch))
+            study.enqueue(partial(_lengthened, plan=plan, elapsed=driven), searcher=FINAL, fidelity=plan.stretch)
         run(plan.search, until=plan.search_end, proposes=True)
         is_settled = study.was_settled
         if end.seconds is not None:
@@ -114,6 +118,13 @@ def drive(
             refit_model(study.history, files, objective, metric, executor, seed=study.seed, seconds=left, limits=limits)
     finally:
         executor.close()
+
+
+def _lengthened(history: History, plan: Plan, elapsed: float) -> list[Candidate]:
+    """The best candidates at the new length, before anything new: what they gain says what the old values are worth."""
+    n_before = sum(trial.fidelity == plan.stretch for trial in history if trial.state is not TrialState.CANCELLED)
+    left = math.inf if plan.search.seconds is None else plan.search.seconds - elapsed
+    return finals_of(history, max(0, ENOUGH_PAIRS - n_before), longest=left / SAFETY, fidelity=plan.stretch)
 
 
 @dataclass(frozen=True)

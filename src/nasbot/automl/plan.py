@@ -58,8 +58,9 @@ class Plan:
     # For training the networks of the model on all rows at the end; None: no refits, and finals in their place.
     refit_seconds: float | None = None
     folds: int = 1  # of a cross-validation by which trials are judged; 1: by the validation rows
-    stretch: float = 1.0  # how many times longer finals are, in a study that goes on with more time than it began with
+    stretch: float = 1.0  # how many times longer trainings are, in a study that goes on with more time than it had
     training_seconds: float | None = None  # that a full training of the baseline is expected to take; None: not known
+    has_rungs: bool = False  # whether short trainings decide who gets a full one; then only finals become longer
 
     @property
     def search(self) -> Budget:
@@ -115,7 +116,8 @@ class Plan:
         steps = "as the recipe says" if self.n_steps is None else f"{self.n_steps:,} steps"
         end = "finals" if self.refit_seconds is None else "the model's networks once more, on all rows"
         if self.stretch != 1:
-            end = f"finals {self.stretch:g} times as long, for there is more time than before"
+            what = "these" if self.has_rungs else "new trainings"
+            end = f"finals; {what} are {self.stretch:g} times as long, for there is more time than before"
         each = "" if self.folds == 1 else f", once for each of {self.folds} folds"
         return f"{self.search} of search, then {end}; a full training has {steps}{each}; {self.workers} at a time"
 
@@ -179,11 +181,11 @@ def planned(
     folds: int = 1,
     training_seconds: float | None = None,
     takes_images: bool = False,
+    has_rungs: bool = False,
 ) -> Plan:
     """The plan of a search: that of the stored study where there is one, else with trainings of ``n_steps``.
 
-    A study that goes on keeps the length of its trainings, so that their values can be compared; with more time than it
-    began with its finals become longer.
+    With more time than a study began with its trainings become longer, by ``stretch``; see ``driving``.
     """
     full = full_training_seconds(budget, workers, takes_images)
     if stored is not None:
@@ -191,7 +193,7 @@ def planned(
         n_steps = known if isinstance(known, int) else None
         each = float(cap) if isinstance(cap, int | float) else DEFAULT_SECONDS
         stretch = 1.0 if seconds is not None else stretch_of(full, n_steps, each, most_steps)
-        return Plan(budget, workers, n_steps, seconds or each, refit_seconds, folds, stretch)
+        return Plan(budget, workers, n_steps, seconds or each, refit_seconds, folds, stretch, has_rungs=has_rungs)
     longest = seconds or (DEFAULT_SECONDS if full is None else round(SLACK * full, 1))
     return Plan(budget, workers, n_steps, longest, refit_seconds, folds, training_seconds=training_seconds)
 

@@ -294,6 +294,7 @@ def search(
         folds=n_folds,
         training_seconds=None if length is None else length.n_steps * length.seconds_per_step * n_folds,
         takes_images=data.has_images,
+        has_rungs=rungs is not None,
     )
     if plan.shortfall is not None:
         LOG.warning(plan.shortfall)

@@ -155,6 +155,8 @@ class Knowledge:
         if not evaluated:
             return None
         fidelities = None if self.domain.fidelity is None else np.minimum(shares, 1.0)
+        if fidelities is None and shares.max() > 1.0:  # the study went on with more time, and longer trainings
+            values = levelled(values, shares, _numbered(evaluated))
         pending = tuple(trial.candidate for trial in history.pending[-N_PENDING:])
         faulty = tuple(trial.candidate for trial in history.failed if _is_its_own_fault(trial))
         numbers = np.arange(len(evaluated))

@@ -41,6 +41,7 @@ class Driver:
         self._run: Run | None = None  # the one that is open
         self.last_run: Run | None = None  # of this driver
         self._is_by_hand = False
+        self.stretch: Callable[[History], float] | None = None  # of new proposals' trainings, after a history
         self._shared = shared_storage(storage)
         if self._shared is None:
             self._requeue_all()
@@ -276,6 +277,8 @@ class Driver:
             raise StudyError(f"{self._searcher.name} proposed a candidate outside its domain: {error}") from None
         repeated = proposal.origin.of_trial
         is_repeat = repeated is not None and history[repeated].candidate == proposal.candidate
+        if self.stretch is not None and not is_repeat:  # which is compared with others of its length
+            proposal = replace(proposal, fidelity=proposal.fidelity * self.stretch(history))
         if not is_repeat and (proposal.candidate.fingerprint, proposal.fidelity) in history.seen_at:
             raise StudyError(f"{self._searcher.name} proposed a candidate again that is evaluated, pending or failed")
         origin = replace(

@@ -97,6 +97,10 @@ class Study(StudyView):
         self.plan = ""  # how the budget is spent, in words, for whoever looks
         self._driver = Driver(self, storage, self.pacer)
 
+    def lengthen(self, stretch: Callable[[History], float]) -> None:
+        """Let trainings of what is proposed from now on be so many times as long as a full one, after a history."""
+        self._driver.stretch = stretch
+
     @classmethod
     def open(
         cls,
