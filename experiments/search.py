@@ -20,11 +20,11 @@ from experiments.datasets import prepared
 from experiments.flat import FlatRandom, FlatSpace, OptunaSearch
 from experiments.networks import Anatomy, scaled_pool
 from experiments.protocol import Protocol, Run
-from experiments.ranks import spearman
 from experiments.records import Places
 from experiments.rivals import ACTIVATIONS, ScikitMLP, boosted, refitted
 from experiments.training import recipe_from, retrained
 from nasbot import NASBOT, Architecture, EvolutionSearch, RandomSearch, SearchSpace, TreeBO
+from nasbot._ranks import rank_correlation
 from nasbot.data.dataset import Dataset
 from nasbot.errors import OptionError
 from nasbot.evolution import CNN_MODIFIERS
@@ -176,7 +176,7 @@ def _belief(counted: list[Trial]) -> dict[str, float | None]:
     if len(pairs) < FEWEST_FOR_BELIEF:
         return {"n": len(pairs), "rank_correlation": None}
     predicted, true = np.array(pairs, dtype=np.float64).T
-    rho = spearman(predicted, true)
+    rho = rank_correlation(predicted, true)
     return {"n": len(pairs), "rank_correlation": round(rho, 4) if np.isfinite(rho) else None}
 
 

@@ -15,11 +15,11 @@ from experiments.figures import panels, save
 from experiments.markdown import table
 from experiments.networks import Relative, random_family
 from experiments.protocol import Protocol, Run
-from experiments.ranks import spearman
 from experiments.records import Places
 from experiments.search import space_and_pool
 from experiments.training import recipe_from
 from nasbot import Architecture, Otmann, SearchSpace
+from nasbot._ranks import rank_correlation
 from nasbot.data.dataset import Dataset
 from nasbot.errors import DivergedError, RefusedError
 from nasbot.training.loop import train
@@ -95,13 +95,13 @@ def correlation(pairs: Pairs, *, resamples: int = RESAMPLES, seed: int = 0) -> C
     n = len(pairs.distance)
     rng = np.random.default_rng([seed, 88])
     upper = np.triu_indices(n, 1)
-    rho = spearman(pairs.distance[upper], pairs.difference[upper])
+    rho = rank_correlation(pairs.distance[upper], pairs.difference[upper])
     drawn = []
     for _ in range(resamples):
         chosen = np.sort(rng.integers(n, size=n))
         i, j = chosen[upper[0]], chosen[upper[1]]
         different = i != j  # a network drawn twice is not a pair
-        drawn.append(spearman(pairs.distance[i, j][different], pairs.difference[i, j][different]))
+        drawn.append(rank_correlation(pairs.distance[i, j][different], pairs.difference[i, j][different]))
     low, high = np.nanquantile(drawn, ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
     return Correlation(rho, float(low), float(high))
 

@@ -26,8 +26,8 @@ from scipy.spatial.distance import cdist
 from benchmarks import fcnet, nasbench201, surrogate
 from benchmarks.runs import RunFile
 from experiments.markdown import table
-from experiments.ranks import spearman
 from experiments.records import default_places
+from nasbot._ranks import rank_correlation
 from nasbot._rng import Role, stream
 from nasbot.architecture import Architecture
 from nasbot.architecture.features import FeatureMap
@@ -268,7 +268,7 @@ def _of_draw(views: Views, name: str, draw: int) -> Skill:
     mean, true = prediction.mean.mean(axis=0), problem.values[asked]
     best = np.argsort(-true, kind="stable")[: round(problem.best * len(true))]
     covered = _covered(belief, prediction, true)
-    return Skill(spearman(mean, true), spearman(mean[best], true[best]), float(covered.mean()), seconds)
+    return Skill(rank_correlation(mean, true), rank_correlation(mean[best], true[best]), float(covered.mean()), seconds)
 
 
 def _of_search(views: Views, name: str) -> Skill:
@@ -283,7 +283,9 @@ def _of_search(views: Views, name: str) -> Skill:
     said, true = np.array(predicted), values[FIRST_PREDICTED:]
     best = np.argsort(-true, kind="stable")[: round(views.problem.best * len(true))]
     seconds = (time.process_time() - start) / len(true)
-    return Skill(spearman(said, true), spearman(said[best], true[best]), float(np.mean(covered)), seconds)
+    return Skill(
+        rank_correlation(said, true), rank_correlation(said[best], true[best]), float(np.mean(covered)), seconds
+    )
 
 
 def _asked(

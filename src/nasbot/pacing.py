@@ -16,9 +16,9 @@ from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nasbot._json import plain_json
+from nasbot._ranks import rank_correlation
 from nasbot._typing import Json
 from nasbot.errors import OptionError
 from nasbot.trial import Direction, History, Point, Stopped, Trial
@@ -156,7 +156,7 @@ class MedianPacer:
         there = {t.number: value for t in seen if (value := reached[t.number]) is not None}
         ends = {t.number: t.value for t in seen if t.value is not None and t.number in there}
         at, end = (np.array([values[number] for number in ends]) for values in (there, ends))
-        if len(ends) < self.least or rank_correlation(at, end) < AGREEMENT:
+        if len(ends) < self.least or not rank_correlation(at, end) >= AGREEMENT:
             return None
         merits = [direction.turned(value) for value in there.values()]
         bar = direction.turned(float(np.quantile(merits, self.quantile)))
@@ -185,17 +185,3 @@ def best_until(curve: Sequence[Point], step: int, direction: Direction) -> float
     """The best value reported until this step; None where nothing was."""
     values = (point.value for point in curve if point.step <= step)
     return max(values, key=direction.turned, default=None)
-
-
-def rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Spearman's, equal values sharing their rank; 0 where one of the two does not vary."""
-    ranks = [np.unique(x, return_inverse=True)[1].reshape(-1) for x in (a, b)]
-    mids = [_mid_ranks(rank) for rank in ranks]
-    centred = [mid - mid.mean() for mid in mids]
-    scale = math.sqrt(float(centred[0] @ centred[0]) * float(centred[1] @ centred[1]))
-    return float(centred[0] @ centred[1]) / scale if scale > 0 else 0.0
-
-
-def _mid_ranks(dense: NDArray[np.intp]) -> NDArray[np.float64]:
-    counts = np.bincount(dense)
-    return (np.cumsum(counts) - (counts - 1) / 2)[dense]

@@ -5,11 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nasbot.architecture import Architecture, Layer
-from nasbot.architecture.image_size import image_sizes
 from nasbot.errors import InvalidArchitectureError
 from nasbot.testing.strategies import architectures
 
 IP, OP, SOFTMAX, POOL = Layer("ip"), Layer("op"), Layer("softmax"), Layer("max-pool")
+
+
+def image_sizes(arch: Architecture, input_size: int) -> tuple[int | None, ...]:
+    """For each layer the side of the image leaving it: ceil(ceil(n / a) / b) = ceil(n / ab), so factors are enough."""
+    return tuple(None if factor is None else -(-input_size // factor) for factor in arch.downsampling)
 
 
 def conv(stride: int | None = None) -> Layer:

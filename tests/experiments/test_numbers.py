@@ -15,11 +15,11 @@ from experiments.fcnet import ACTIVATIONS, SPACE, WIDTHS, network_of, read_table
 from experiments.figures import Curve, colours_of, step_curve
 from experiments.networks import Anatomy, random_family, scaled_pool
 from experiments.protocol import Protocol
-from experiments.ranks import spearman
 from experiments.records import Places
 from experiments.search_pages import _limits, curves, in_words, score_table, standings
 from experiments.smoothness import Pairs, correlation
 from experiments.summary import _ahead_of_optuna, _recommends
+from nasbot._ranks import rank_correlation
 from nasbot.architecture import Architecture, Layer, SearchSpace, initial_pool
 from nasbot.otmann import Otmann
 
@@ -87,8 +87,8 @@ def test_examples_come_in_near_pairs_far_apart():
 def test_the_rank_correlation_is_spearmans():
     rng = np.random.default_rng(0)
     x, y = rng.integers(8, size=50).astype(float), rng.normal(size=50)
-    assert spearman(x, y) == pytest.approx(spearmanr(x, y).statistic)
-    assert np.isnan(spearman(np.ones(5), np.arange(5.0)))
+    assert rank_correlation(x, y) == pytest.approx(spearmanr(x, y).statistic)
+    assert np.isnan(rank_correlation(np.ones(5), np.arange(5.0)))
 
 
 def pairs(errors: np.ndarray, distances: np.ndarray) -> Pairs:

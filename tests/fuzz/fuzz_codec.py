@@ -29,7 +29,6 @@ with atheris.instrument_imports(include=["nasbot"]):
         Architecture,  # before anybody else does, so that it is instrumented
         codec,
         graph,
-        image_size,
         pools,
     )
 

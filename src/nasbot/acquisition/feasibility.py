@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from nasbot.acquisition.functions import log_probability_positive
+from nasbot.gp.conditioning import conditioned, explained_variance
 
 Floats = NDArray[np.float64]
 
@@ -43,18 +43,15 @@ class Feasibility:
         """From the correlation (n, n) between networks, 1 on its diagonal, and which of them gave a value."""
         power = _local_power(correlation)
         gram = _positive(_with_local(correlation, power)) + NOISE_VARIANCE * np.eye(len(correlation))
-        lower, _ = cho_factor(gram, lower=True)
-        residual = np.where(succeeded, 1.0, -1.0) - PRIOR_MEAN
-        return cls(np.tril(lower), cho_solve((lower, True), residual), power)
+        return cls(*conditioned(gram, np.where(succeeded, 1.0, -1.0) - PRIOR_MEAN), power)
 
     def log_probability(self, cross_correlation: Floats) -> Floats:
         """log P(feasible) of m networks from their correlations (n, m) with the known ones."""
         cross = _with_local(cross_correlation, self.power)
         mean = PRIOR_MEAN + cross.T @ self.weights
-        whitened = solve_triangular(self.lower, cross, lower=True)
         # No n observations can tell more than n of the very point; less comes from an indefinite kernel alone.
         least = NOISE_VARIANCE / (len(self.weights) + NOISE_VARIANCE)
-        variance = np.maximum(1.0 - (whitened**2).sum(axis=0), least)
+        variance = np.maximum(1.0 - explained_variance(self.lower, cross), least)
         return log_probability_positive(mean, np.sqrt(variance))
 
 

@@ -14,14 +14,13 @@ from typing import NoReturn
 
 import numpy.random  # noqa: F401  numpy loads it when it is first used, which would be in every process
 
-from nasbot.execution._frames import outcome_record, packed
+from nasbot.execution._frames import FrameSender
 from nasbot.execution._supervisor import close_all_but
 from nasbot.execution._tree import PAGE
 from nasbot.execution.base import Job, Limits, Objective
 from nasbot.execution.evaluation import LiveTrial, evaluate
-from nasbot.trial import Failed, FailureCause, Outcome, Point
+from nasbot.trial import Failed, FailureCause, Outcome
 
-CANNOT_SEND = 70  # exit code: the outcome is known but the pipe is gone
 ROOM_TO_REPORT = 64_000_000  # bytes kept back, so that running out of memory can be told
 
 
@@ -33,7 +32,7 @@ def run(objective: Objective, job: Job, limits: Limits, threads: int, results: i
     faulthandler.enable(file=2, all_threads=False)
     atexit._clear()  # the fork server's own; they belong to its end
     _set_threads(threads)
-    sender = _Sender(results)
+    sender = FrameSender(results)
     try:
         outcome = _evaluated(objective, LiveTrial(job, sender.report), limits.memory)
         sender.end(outcome)
@@ -48,7 +47,7 @@ def run(objective: Objective, job: Job, limits: Limits, threads: int, results: i
 def refuse(outcome: Outcome, results: int, output: int) -> NoReturn:
     """Send this outcome without evaluating anything."""
     _keep_only(results, output)
-    _Sender(results).end(outcome)
+    FrameSender(results).end(outcome)
     os._exit(0)
 
 
@@ -104,26 +103,3 @@ def _leave() -> None:
             stream.flush()
         except (OSError, ValueError):  # closed by the objective
             continue
-
-
-class _Sender:
-    """Frames into the results pipe, whole, from any thread."""
-
-    def __init__(self, results: int) -> None:
-        self._results = results
-        self._lock = threading.Lock()
-
-    def report(self, point: Point) -> None:
-        self._send({"step": point.step, "value": point.value})
-
-    def end(self, outcome: Outcome) -> None:
-        self._send({"outcome": outcome_record(outcome)})
-
-    def _send(self, record: dict[str, object]) -> None:
-        rest = memoryview(packed(record))
-        with self._lock:
-            try:
-                while rest:
-                    rest = rest[os.write(self._results, rest) :]
-            except OSError:
-                os._exit(CANNOT_SEND)

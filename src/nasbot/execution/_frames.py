@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
+import threading
 import zlib
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Scored, Stopped
+from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point, Scored, Stopped
 
 HEADER = struct.Struct(">II")
 MAX_FRAME = 16_000_000
+CANNOT_SEND = 70  # exit code: the outcome is known but the pipe is gone
 
 
 class FrameError(ValueError):
@@ -24,6 +27,32 @@ def packed(record: Mapping[str, Any]) -> bytes:
     if len(body) > MAX_FRAME:
         raise FrameError(f"a result of {len(body):,} bytes; at most {MAX_FRAME:,} are taken")
     return HEADER.pack(len(body), zlib.crc32(body)) + body
+
+
+class FrameSender:
+    """Frames into the pipe of results, whole, from any thread; ``common`` entries say which evaluation's."""
+
+    def __init__(self, results: int) -> None:
+        self._results = results
+        self._lock = threading.Lock()
+
+    def report(self, point: Point, **common: object) -> None:
+        """A point of a learning curve."""
+        self.send({**common, "step": point.step, "value": point.value})
+
+    def end(self, outcome: Outcome, **common: object) -> None:
+        """How the evaluation ended."""
+        self.send({**common, "outcome": outcome_record(outcome)})
+
+    def send(self, record: Mapping[str, object]) -> None:
+        """Any frame; ends this process where nobody reads any more."""
+        rest = memoryview(packed(record))
+        with self._lock:
+            try:
+                while rest:
+                    rest = rest[os.write(self._results, rest) :]
+            except OSError:
+                os._exit(CANNOT_SEND)
 
 
 class FrameReader:

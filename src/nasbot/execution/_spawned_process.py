@@ -17,10 +17,10 @@ from multiprocessing.reduction import ForkingPickler
 from typing import IO, Any
 
 from nasbot.execution import _sending
-from nasbot.execution._frames import outcome_record, packed
+from nasbot.execution._frames import FrameSender
 from nasbot.execution.base import Job, Objective
 from nasbot.execution.evaluation import LiveTrial, evaluate
-from nasbot.trial import Failed, FailureCause, Point
+from nasbot.trial import Failed, FailureCause
 
 LENGTH = struct.Struct(">Q")
 
@@ -29,7 +29,7 @@ def main() -> None:
     """Serve the driver until it is gone."""
     _sending.is_worker_process = True
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the driver, which then ends this process
-    sender, messages = _Sender(os.dup(1)), os.fdopen(os.dup(0), "rb")
+    sender, messages = FrameSender(os.dup(1)), os.fdopen(os.dup(0), "rb")
     os.dup2(2, 1)  # what the objective prints is no result
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -40,12 +40,12 @@ def main() -> None:
     while True:
         job: Job = ForkingPickler.loads(waiting.get())
         sender.send({"trial": job.number, "begun": True})
-        live = LiveTrial(job, lambda point, number=job.number: sender.report(number, point))  # type: ignore[misc]
+        live = LiveTrial(job, lambda point, number=job.number: sender.report(point, trial=number))  # type: ignore[misc]
         outcome = objective if isinstance(objective, Failed) else evaluate(objective, live)
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
                 stream.flush()
-        sender.send({"trial": job.number, "outcome": outcome_record(outcome)})
+        sender.end(outcome, trial=job.number)
 
 
 def _receive(messages: IO[bytes], waiting: queue.SimpleQueue[bytes]) -> None:
@@ -80,23 +80,3 @@ def _loaded(content: bytes, preparation: Mapping[str, Any]) -> Objective | Faile
 
 def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error)[:300]}"
-
-
-class _Sender:
-    """Frames into the results pipe, whole, from any thread."""
-
-    def __init__(self, results: int) -> None:
-        self._results = results
-        self._lock = threading.Lock()
-
-    def report(self, number: int, point: Point) -> None:
-        self.send({"trial": number, "step": point.step, "value": point.value})
-
-    def send(self, record: dict[str, object]) -> None:
-        rest = memoryview(packed(record))
-        with self._lock:
-            try:
-                while rest:
-                    rest = rest[os.write(self._results, rest) :]
-            except OSError:
-                os._exit(70)

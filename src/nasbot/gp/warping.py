@@ -17,6 +17,7 @@ from enum import StrEnum
 import numpy as np
 from scipy.special import ndtri
 
+from nasbot._ranks import average_ranks
 from nasbot.errors import NasbotError
 from nasbot.gp.hyperparameters import FloatArray
 
@@ -100,10 +101,8 @@ def warp_values(values: FloatArray, warp: Warp = Warp.RANK) -> WarpedValues:
 
 def _ranked(values: FloatArray) -> WarpedValues:
     # Average ranks: tied values are equally good, and must look equal to the Gaussian process.
-    # (Here rather than from scipy.stats, whose import alone takes longer than a fit.)
-    knots, first, place, count = np.unique(values, return_index=True, return_inverse=True, return_counts=True)
-    average_rank = np.cumsum(count) - 0.5 * (count - 1)
-    scores = ndtri((average_rank[place] - 0.5) / len(values))
+    knots, first = np.unique(values, return_index=True)
+    scores = ndtri((average_ranks(values) - 0.5) / len(values))
     centre, spread = _centre_and_spread(scores)
     standardised = (scores - centre) / spread
     z_knots = standardised[first]

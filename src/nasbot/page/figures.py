@@ -6,9 +6,7 @@ These need the distance and the belief, numba and scipy with them, so the live p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from nasbot.architecture import Architecture
 from nasbot.drawing.diff_drawing import diff_scene
@@ -17,17 +15,8 @@ from nasbot.errors import NasbotError
 from nasbot.page.payload import as_json
 from nasbot.plots import series
 from nasbot.plots.snapshot import Snapshot, parent_of
+from nasbot.searchers.effect import Near, nearest
 from nasbot.trial import History
-
-N_NEAREST = 5
-
-
-class Nearby(NamedTuple):
-    """An evaluated network near the one in question."""
-
-    trial: int
-    d: float
-    d_bar: float
 
 
 def figure_json(name: str, snapshot: Snapshot) -> str:
@@ -85,13 +74,10 @@ def _known_at_proposal(history: History, number: int) -> list[tuple[int, Archite
     return [(t.number, t.arch) for t in history.completed if t.rank is not None and t.rank < known]
 
 
-def _nearest(snapshot: Snapshot, arch: Architecture, known: Sequence[tuple[int, Architecture]]) -> list[Nearby]:
+def _nearest(snapshot: Snapshot, arch: Architecture, known: Sequence[tuple[int, Architecture]]) -> list[Near]:
     otmann = snapshot.distance
     between = otmann.cross(otmann.pack([arch]), otmann.pack([other for _, other in known]))
-    middle = between.d.shape[0] // 2
-    d, d_bar = between.d[middle, 0], between.d_bar[middle, 0]
-    order = np.argsort(d_bar, kind="stable")[:N_NEAREST]
-    return [Nearby(known[i][0], float(d[i]), float(d_bar[i])) for i in order]
+    return list(nearest([number for number, _ in known], between.d[:, 0], between.d_bar[:, 0]))
 
 
 def _diff(snapshot: Snapshot, parent: int, number: int, *, with_drawing: bool) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nasbot._ranks import rank_correlation
 from nasbot.plots.snapshot import Snapshot, Source, records_of
 from nasbot.trial import Forecast, Trial
 
@@ -66,10 +66,7 @@ class SurrogateHealth:
         """Spearman's correlation of predicted and observed: does it know which networks are good. NaN below 3."""
         if len(self.points) < 3:
             return math.nan
-        predicted, observed = (_ranks([getattr(p, name) for p in self.points]) for name in ("median", "observed"))
-        if np.ptp(predicted) == 0 or np.ptp(observed) == 0:
-            return math.nan
-        return float(np.corrcoef(predicted, observed)[0, 1])
+        return rank_correlation(*([getattr(p, name) for p in self.points] for name in ("median", "observed")))
 
 
 def surrogate(source: Source) -> SurrogateHealth:
@@ -127,12 +124,6 @@ def _running_mean(values: list[float | None]) -> tuple[float, ...]:
     totals = accumulate(0.0 if value is None else value for value in values)
     counts = accumulate(int(value is not None) for value in values)
     return tuple(total / n if n else math.nan for total, n in zip(totals, counts, strict=True))
-
-
-def _ranks(values: list[float]) -> NDArray[np.float64]:
-    """Average ranks."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(count) - 0.5 * (count - 1))[place], np.float64)
 
 
 def _unpredicted(snapshot: Snapshot) -> str:

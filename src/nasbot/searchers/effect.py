@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from nasbot._json import plain_json
 from nasbot._typing import Json
@@ -12,6 +16,7 @@ from nasbot.candidate import Candidate
 from nasbot.trial import POOL
 
 Value = float | int | str
+N_NEAREST = 5  # evaluated networks shown beside a prediction
 
 
 class Near(NamedTuple):
@@ -20,6 +25,13 @@ class Near(NamedTuple):
     trial: int
     d: float
     d_bar: float
+
+
+def nearest(numbers: Sequence[int], d: NDArray[np.float64], d_bar: NDArray[np.float64]) -> tuple[Near, ...]:
+    """The networks of these trials that are nearest by d_bar (weights, n), as the middle weight has it."""
+    middle = len(d) // 2
+    order = np.argsort(d_bar[middle], kind="stable")[:N_NEAREST]
+    return tuple(Near(numbers[i], float(d[middle, i]), float(d_bar[middle, i])) for i in order)
 
 
 class Effect(NamedTuple):

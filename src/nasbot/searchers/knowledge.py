@@ -28,13 +28,12 @@ from nasbot.gp.calibration import MOST_FORECASTS, widening
 from nasbot.gp.fidelity import levelled
 from nasbot.gp.mixture import mixture_moments
 from nasbot.otmann import NetworkDistance
-from nasbot.searchers.effect import Effect, Near
+from nasbot.searchers.effect import Effect, nearest
 from nasbot.searchers.memory import Blocks, DistanceMemory, FeatureMemory, NeighbourMemory, feature_differences
 from nasbot.trial import EXTERNAL_CAUSES, Failed, History, Trial
 
 Floats = NDArray[np.float64]
 
-N_NEAREST = 5  # evaluated networks shown beside a prediction
 # With more evaluated networks than this, candidates are compared by a belief that knows so many of them, half the best
 # and half a fair sample of the rest, and only the best candidates by the whole belief: distances are most of deciding.
 N_LANDMARKS = 32
@@ -250,13 +249,8 @@ class Knowledge:
         widened = widening(history.foreseen(most=MOST_FORECASTS))
         lower, median, upper = (sign * end for end in view.belief.interval(observed, widening=widened))
         lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
-        middle = between.d.shape[0] // 2
         numbers = [history.evaluated.trials[i].number for i in view.numbers]
         for i, (candidate, change) in enumerate(asked):
-            order = np.argsort(between.d_bar[middle, : view.n_evaluated, i], kind="stable")[:N_NEAREST]
-            nearest = tuple(
-                Near(numbers[j], float(between.d[middle, j, i]), float(between.d_bar[middle, j, i])) for j in order
-            )
             yield Effect(
                 candidate,
                 change,
@@ -268,7 +262,7 @@ class Knowledge:
                 observed_sd=math.sqrt(observed_variance[i]),
                 log_ei=float(log_ei[i]),
                 feasible=float(feasible[i]),
-                nearest=nearest,
+                nearest=nearest(numbers, *(x[:, : view.n_evaluated, i] for x in (between.d, between.d_bar))),
             )
 
     def features_of(self, archs: Sequence[Architecture]) -> Blocks:

@@ -18,10 +18,11 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from nasbot.architecture import Architecture
+from nasbot.gp.conditioning import conditioned, explained_variance
 from nasbot.gp.hyperparameters import PARAM_POWER, PARAM_SPREAD
 
 Floats = NDArray[np.float64]
@@ -167,8 +168,7 @@ class TreeBelief:
         options = {"maxiter": MAX_STEPS, "ftol": 1e-3}
         found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
         theta = found.x if found.fun <= loss(start)[0] else start
-        lower, _ = cho_factor(_gram(comparison, theta), lower=True)
-        return cls(chains, theta, typical_depth, np.tril(lower), cho_solve((lower, True), values), params)
+        return cls(chains, theta, typical_depth, *conditioned(_gram(comparison, theta), values), params)
 
     def predict(self, archs: Sequence[Architecture], settings: Floats | None = None) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the objective at other chains (m,).
@@ -187,8 +187,7 @@ class TreeBelief:
         return mean.reshape(-1, len(archs)), sd.reshape(-1, len(archs))
 
     def _given(self, cross: Floats, prior_variance: Floats) -> tuple[Floats, Floats]:
-        whitened = solve_triangular(self.lower, cross, lower=True)
-        variance = np.maximum(prior_variance - (whitened**2).sum(axis=0), 1e-10 * prior_variance)
+        variance = np.maximum(prior_variance - explained_variance(self.lower, cross), 1e-10 * prior_variance)
         return cross.T @ self.weights, np.sqrt(variance)
 
     def at_known(self, archs: Sequence[Architecture], params: Floats | None) -> Floats:
@@ -215,11 +214,9 @@ class TreeBelief:
             np.concatenate([self.chains.log_units, pending.log_units]),
         )
         comparison = Comparison.of(chains, chains, self.typical_depth, among)
-        gram = _gram(comparison, self.theta)
-        lower, _ = cho_factor(gram, lower=True)
         known = self.lower @ (self.lower.T @ self.weights)
-        weights = cho_solve((lower, True), np.concatenate([known, mean]))
-        return TreeBelief(chains, self.theta, self.typical_depth, np.tril(lower), weights, among)
+        given = conditioned(_gram(comparison, self.theta), np.concatenate([known, mean]))
+        return TreeBelief(chains, self.theta, self.typical_depth, *given, among)
 
 
 def _gram(comparison: Comparison, theta: Floats) -> Floats:
