@@ -149,6 +149,36 @@ def test_the_next_proposal_is_the_same_in_another_process(path):
     assert result.stdout.strip() == here.arch.fingerprint
 
 
+OWN_MODIFIER = """
+from functools import partial
+from nasbot import RandomSearch, SearchSpace
+from nasbot.evolution.modifiers import MODIFIERS
+from nasbot.evolution.modifier import Modifier
+from nasbot.study import Study
+
+def draft(times, arch, site):
+    return base.draft(arch, site)
+
+class Sites:
+    def __init__(self, of): self.of = of
+    def __call__(self, arch): return self.of(arch)
+    def __repr__(self): return f"Sites({{self.of!r}})"
+
+base = MODIFIERS["skip"]
+own = Modifier("own", Sites(base.sites), lambda arch, rng: base.draw(arch, rng), partial(draft, 2))
+ahead = [object() for _ in range({ahead})]  # so that nothing is where it was in the other process
+study = Study.open({path!r}, RandomSearch(space=SearchSpace("mlp-reg"), modifiers=("inc_single", own)), seed=4)
+print(len(study.optimise(lambda arch: len(arch.layers), {n}).history))
+"""
+
+
+def test_a_study_with_a_modifier_of_ones_own_goes_on_in_another_process(path):
+    """Its functions are told by where they are written: a function, an object and a partial have other addresses."""
+    for n, ahead in ((11, 0), (12, 100_000)):
+        ended = run_python(OWN_MODIFIER.format(path=str(path), n=n, ahead=ahead))
+        assert ended.stdout.strip() == str(n), ended.stderr
+
+
 @pytest.mark.parametrize("workers", [1, 2, 4, 7])
 def test_a_parallel_run_can_be_replayed(path, workers):
     with Study.open(path, Sensitive(), seed=workers) as study:

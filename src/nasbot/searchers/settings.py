@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ from nasbot.otmann.presets import PRESETS
 
 if TYPE_CHECKING:
     from nasbot.searchers.pool import PoolSearcher
+
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # in the repr of a function: another one in every process
 
 
 def described(searcher: PoolSearcher) -> dict[str, Json]:
@@ -59,7 +62,7 @@ def _described(value: object) -> Json:
 
 
 def _foreign(value: object) -> Mapping[str, Json]:
-    """Something of a user's own by its class, and by its repr where it has one that does not name an address."""
+    """Something of a user's own by its class, and by its repr where it has one, without addresses in it."""
     kind = type(value)
     described: dict[str, Json] = {"type": f"{kind.__module__}.{kind.__qualname__}"}
-    return described if kind.__repr__ is object.__repr__ else {**described, "repr": repr(value)}
+    return described if kind.__repr__ is object.__repr__ else {**described, "repr": ADDRESS.sub("", repr(value))}
