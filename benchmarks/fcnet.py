@@ -5,7 +5,8 @@
 The objective is the logarithm of the validation error, the mean of the table's trainings. Every run of a seed begins
 with the same random networks under one recipe, except ``random``, which draws from the whole table. The last line
 printed with ``--json`` is an object with ``best_over_lowest`` (the best error so far over the lowest of the table,
-medians over seeds, after 50, 100, … queries) and ``se``, a standard error of each.
+medians over seeds, after 50, 100, … queries) and ``se``, a standard error of each. ``nasbot-no-prior`` expects good
+params anywhere, ``nasbot-wrong-prior`` at ten times the recipe's learning rate.
 """
 
 from __future__ import annotations
@@ -87,6 +88,13 @@ class Table:
         """The values of the grids that are nearest to the recipe."""
         return {name: _nearest(grid, RECIPE.get(name, 0.0)) for name, grid in self.grids.items() if name not in NETWORK}
 
+    @property
+    def wrong(self) -> dict[str, Value]:
+        """A prior's centre with ten times the learning rate of the recipe."""
+        rates = [float(rate) for rate in self.grids["init_lr"]]
+        wanted = 10 * float(self.recipe["init_lr"])
+        return {"init_lr": min(rates, key=lambda rate: abs(math.log(rate / wanted)))}
+
     def candidate(self, row: Mapping[str, Value]) -> Candidate:
         """The candidate of a configuration."""
         labels = (f"{row[NETWORK[0]]} {row[NETWORK[1]]}", f"{row[NETWORK[2]]} {row[NETWORK[3]]}")
@@ -154,12 +162,14 @@ def read_table(path: Path, dataset: str) -> Table:
 # -- methods -----------------------------------------------------------------------------------------------------------
 
 
-def by_nasbot(table: Table, seed: int, n: int, *, joint: bool = True) -> Iterator[float]:
+def by_nasbot(table: Table, seed: int, n: int, *, joint: bool = True, prior: str = "recipe") -> Iterator[float]:
     """NASBOT as users get it; of networks alone, all under the recipe, unless ``joint``."""
     pool = [table.candidate(row) for row in table.pool(seed)]
     space = table.domain.networks
     if joint:
-        searcher = NASBOT(space=space, params=table.domain.params, pool=tuple(pool), modifiers=SWAPS)
+        centre = {"recipe": {}, "none": None, "wrong": table.wrong}[prior]
+        params = table.domain.params
+        searcher = NASBOT(space=space, params=params, pool=tuple(pool), modifiers=SWAPS, prior=centre)
     else:
         searcher = NASBOT(space=space, pool=tuple(candidate.arch for candidate in pool), modifiers=SWAPS)
     study = Study.in_memory(searcher, seed=seed, direction="minimise")
@@ -202,6 +212,8 @@ def by_chance(table: Table, seed: int, n: int) -> Iterator[float]:
 Method = Callable[[Table, int, int], Iterator[float]]
 METHODS: Mapping[str, Method] = {
     "nasbot": by_nasbot,
+    "nasbot-no-prior": partial(by_nasbot, prior="none"),
+    "nasbot-wrong-prior": partial(by_nasbot, prior="wrong"),
     "architecture": partial(by_nasbot, joint=False),
     "tpe": by_tpe,
     "random": by_chance,

@@ -18,7 +18,7 @@ import optuna
 from nasbot import Architecture, Layer, SearchSpace
 from nasbot.architecture import chain
 from nasbot.candidate import Candidate
-from nasbot.domain import Domain
+from nasbot.domain import Choice, Domain, Float, Param
 from nasbot.errors import ExhaustedError, OptionError
 from nasbot.searchers import Proposal
 from nasbot.trial import History, Scored, Trial
@@ -53,12 +53,48 @@ class FlatSpace:
         widths = [int(params[f"width_{i}"]) for i in range(int(params["depth"]))]
         return chain(kind, [Layer(str(params["activation"]), width) for width in widths])
 
+    def of_network(self, arch: Architecture) -> Params:
+        """The parameters of a chain of one activation, within the space; further widths are that of its last layer."""
+        hidden = [arch.layers[u] for u in arch.processing_layers]
+        widths = [min(max(int(layer.units or 1), self.min_width), self.max_width) for layer in hidden]
+        widths = (widths + widths[-1:] * self.max_depth)[: self.max_depth]
+        depth = min(len(hidden), self.max_depth)
+        return {"depth": depth, "activation": hidden[0].label, **{f"width_{i}": w for i, w in enumerate(widths)}}
+
     def drawn(self, rng: np.random.Generator) -> Params:
         """Uniformly, widths on a logarithmic scale."""
         low, high = log(self.min_width), log(self.max_width + 1)
         widths = {f"width_{i}": int(exp(rng.uniform(low, high))) for i in range(self.max_depth)}
         depth, activation = int(rng.integers(1, self.max_depth + 1)), str(rng.choice(self.activations))
         return {"depth": depth, "activation": activation, **widths}
+
+
+def distribution_of(param: Param) -> optuna.distributions.BaseDistribution:
+    """A param of a search with its range, as Optuna has it; an ordered choice of numbers by its places."""
+    if isinstance(param, Choice):
+        if param.ordered:
+            return optuna.distributions.IntDistribution(0, len(param.values) - 1)
+        return optuna.distributions.CategoricalDistribution(param.values)
+    if isinstance(param, Float):
+        return optuna.distributions.FloatDistribution(param.low, param.high, log=param.log)
+    return optuna.distributions.IntDistribution(param.low, param.high, log=param.log)
+
+
+def to_optuna(params: Mapping[str, Param], values: Mapping[str, Any]) -> Params:
+    """Values of params as ``distribution_of`` has them."""
+    return {name: _place(params[name], value) for name, value in values.items()}
+
+
+def from_optuna(params: Mapping[str, Param], values: Mapping[str, Any]) -> Params:
+    """The values of these params again, of what Optuna suggests."""
+    return {
+        name: param.values[values[name]] if isinstance(param, Choice) and param.ordered else values[name]
+        for name, param in params.items()
+    }
+
+
+def _place(param: Param, value: Any) -> Any:
+    return param.values.index(value) if isinstance(param, Choice) and param.ordered else value
 
 
 @dataclass(frozen=True, kw_only=True)

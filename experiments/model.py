@@ -2,6 +2,8 @@
 
     python -m experiments.model --sets protein,naval --budget 100s --seeds 0,1,2 --methods nasbot,plain,trees
     python -m experiments.model --sets protein,naval,indoor --methods nasbot,random-promotion,tpe-asha,tpe-hyperband
+    python -m experiments.model --sets protein,naval --methods nasbot,tpe,gp,tpe-hyperband \\
+        --tune learning_rate,weight_decay,dropout,batch_size
 
 One line of JSON for each run is appended to docs/results/records/model.jsonl, and a table of means is printed. Errors
 are test mean squared errors of the standardised target (a constant has 1), or log-losses. Seeds divide the rows, too.
@@ -184,9 +186,11 @@ def test_error(data: Dataset, trained: Trained) -> float:
     return float(((out - data.test.y) ** 2).mean())
 
 
-METHODS: Mapping[str, Callable[[Dataset, float, int], dict[str, Any]]] = {
+METHODS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "nasbot": by_search,
     "random-promotion": by_random_promotion,
+    "tpe": partial(by_optuna, "none"),
+    "gp": partial(by_optuna, "none", sampler="gp"),
     "tpe-asha": partial(by_optuna, "asha"),
     "tpe-hyperband": partial(by_optuna, "hyperband"),
     "plain": by_plain_network,
@@ -197,9 +201,13 @@ METHODS: Mapping[str, Callable[[Dataset, float, int], dict[str, Any]]] = {
     "tabm": by_pytabkit("TabM_D"),
 }
 
+TUNES = ("nasbot", "tpe", "gp", "tpe-asha", "tpe-hyperband")  # methods that search params beside the network
 
-def run(sets: list[str], methods: list[str], budget: str, seeds: list[int], folder: str) -> Iterator[dict[str, Any]]:
-    """The records, one after the other."""
+
+def run(
+    sets: list[str], methods: list[str], budget: str, seeds: list[int], folder: str, tune: str = "auto"
+) -> Iterator[dict[str, Any]]:
+    """The records, one after the other; ``tune`` is said in those where it is not the default."""
     seconds = Budget.of(budget).seconds
     assert seconds is not None
     for name in sets:
@@ -207,7 +215,8 @@ def run(sets: list[str], methods: list[str], budget: str, seeds: list[int], fold
             data = data_of(name, folder, seed)
             for method in methods:
                 begun = time.monotonic()
-                found = METHODS[method](data, seconds, seed)
+                tuned = {"tune": tune} if tune != "auto" and method in TUNES else {}
+                found = {**METHODS[method](data, seconds, seed, **tuned), **tuned}
                 wall = round(time.monotonic() - begun, 1)
                 yield {"set": name, "method": method, "budget": seconds, "seed": seed, "wall": wall, **found}
 
@@ -264,11 +273,12 @@ def main() -> None:
     parser.add_argument("--methods", default="nasbot,plain,trees")
     parser.add_argument("--budget", default="100s")
     parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--tune", default="auto", help="params searched by nasbot and Optuna's, as of nasbot run")
     parser.add_argument("--folder", default=os.environ.get("NASBOT_SHARED", "../shared") + "/data")
     parser.add_argument("--records", default=str(RECORDS), help="where records are appended")
     given = parser.parse_args()
     seeds = [int(seed) for seed in given.seeds.split(",")]
-    made = run(given.sets.split(","), given.methods.split(","), given.budget, seeds, given.folder)
+    made = run(given.sets.split(","), given.methods.split(","), given.budget, seeds, given.folder, given.tune)
     print(table(list(RunFile(Path(given.records)).keep(made))))
 
 

@@ -47,7 +47,7 @@ def table(path) -> Table:
 
 
 def test_every_row_is_a_candidate_of_the_domain(table):
-    assert list(table.domain.params) == ["init_lr", "batch_size"]
+    assert list(table.domain.params) == ["batch_size", "init_lr"]
     assert table.recipe == {"init_lr": 0.0005, "batch_size": 32, "epochs": 100}
     assert len(table.error) == 71
     for row in (dict(zip(GRIDS, values, strict=True)) for values in table.error):
@@ -78,6 +78,10 @@ def test_all_but_chance_begin_with_the_same_networks_under_the_recipe(table):
     pool = [table.error_of(c.arch, c.params) for c in map(table.candidate, table.pool(3))]
     for method in ("nasbot", "architecture", "tpe"):
         assert [e for e, _ in zip(METHODS[method](table, 3, 5), pool, strict=True)] == pytest.approx(pool)
+
+
+def test_a_wrong_prior_is_wrong_by_a_factor_of_ten(table):
+    assert table.wrong == {"init_lr": 0.01}  # of 0.0005: the nearest that the grid has
 
 
 def test_architecture_alone_stays_at_the_recipe_and_stops_where_all_is_known(table):

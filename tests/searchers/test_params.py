@@ -12,8 +12,10 @@ import pytest
 import nasbot
 from nasbot import Candidate, Choice, Fidelity, Float, Integer, OptionError, SearchSpace
 from nasbot.errors import OutsideSpaceError, StudyError
+from nasbot.gp import BeliefOptions
 from nasbot.otmann import Otmann
 from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
+from nasbot.searchers.knowledge import Stopwatch
 from nasbot.searchers.memory import CrossMemory
 from nasbot.study import Study
 from nasbot.study.rebuilding import searcher_of_study
@@ -225,3 +227,23 @@ def test_an_objective_may_take_params_by_the_trial_alone():
 
     study = nasbot.maximise(by_trial, "mlp-reg", params=PARAMS, **_few(1))
     assert study.best.value == 1e-2
+
+
+# -- the incumbent -----------------------------------------------------------------------------------------------------
+
+
+def test_where_params_are_searched_an_improvement_must_exceed_the_best_mean_not_the_luckiest_value():
+    """One value far above its neighbours: what is near it is still worth more than what is bad and unknown."""
+    searcher, rng = joint(NASBOT, belief=BeliefOptions(n_samples=3)), np.random.default_rng(0)
+    study = Study.in_memory(searcher, seed=1)
+    for trial in Study.in_memory(joint(RandomSearch), seed=1).optimise(score, 40).history:
+        if trial.candidate.fingerprint not in study.history.seen:
+            study.add(trial.candidate, trial.value + rng.normal())
+    view = searcher._knowledge.view(study.history, np.random.default_rng(2), Stopwatch())
+    full = view.belief.denoised
+    np.testing.assert_array_equal(view.incumbent, full.max(axis=1, keepdims=True))
+    assert view.incumbent.max() < view.belief.best_value
+    alone = made(NASBOT)
+    networks = Study.in_memory(alone, seed=1).optimise(value_of, 6).history
+    unchanged = alone._knowledge.view(networks, np.random.default_rng(2), Stopwatch())
+    assert unchanged.incumbent == unchanged.belief.best_value

@@ -37,7 +37,7 @@ class Outlook:
 
     mean: Floats  # (s, m)
     sd: Floats  # (s, m), without noise
-    best_value: float  # the incumbent
+    best_value: float | Floats  # the incumbent; of each sample, (s, 1), where its noise is taken out
     n_evaluated: int
     sample: int  # one of the s, drawn at random and the same for a whole proposal
     covariance: Callable[[], Floats]  # (s, m, m) on demand: it takes the distances within the batch

@@ -20,7 +20,7 @@ _HALF_LOG_PI_OVER_2 = 0.5 * math.log(math.pi / 2)
 _FAR = -1e5
 
 
-def expected_improvement(mean: Floats, sd: Floats, best_value: float) -> Floats:
+def expected_improvement(mean: Floats, sd: Floats, best_value: float | Floats) -> Floats:
     """EI = sd * (φ(z) + z Φ(z)) with z = (mean - best) / sd; underflows to 0 from about z = -38."""
     z = (mean - best_value) / sd
     density = np.exp(-0.5 * z**2 - _LOG_SQRT_2_PI)
@@ -28,7 +28,7 @@ def expected_improvement(mean: Floats, sd: Floats, best_value: float) -> Floats:
     return improvement
 
 
-def log_expected_improvement(mean: Floats, sd: Floats, best_value: float) -> Floats:
+def log_expected_improvement(mean: Floats, sd: Floats, best_value: float | Floats) -> Floats:
     """log EI, finite and accurate wherever z = (mean - best) / sd is: log h(z) + log sd.
 
     h(z) = φ(z) + z Φ(z) cancels for negative z; there h(z) = φ(z) (1 - |z| R(|z|)) with the Mills ratio R from erfcx.

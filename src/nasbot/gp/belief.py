@@ -114,6 +114,14 @@ class Belief:
         return float(self.values[full].max())
 
     @property
+    def best_mean(self) -> FloatArray:
+        """The incumbent with the noise taken out (samples, 1): the highest mean at an observation."""
+        fidelities, means = self.posterior.fidelities, self.denoised
+        if fidelities is not None and np.any(full := fidelities[: len(self.values)] == 1.0):
+            means = means[:, full]
+        return np.asarray(means.max(axis=1, keepdims=True))
+
+    @property
     def denoised(self) -> FloatArray:
         """Mean (samples, n) of the objective at the observations: their values with the noise taken out."""
         return self.posterior.denoised

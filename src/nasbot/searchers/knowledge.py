@@ -110,6 +110,16 @@ class View:
         """Those of the known candidates."""
         return [candidate.params for candidate in self.known]
 
+    @property
+    def incumbent(self) -> float | Floats:
+        """What an improvement must exceed; where params are searched with the noise taken out, (samples, 1).
+
+        With params there are many bad values, above which ranks spread the few good ones: the highest of them is luck
+        that no candidate near it is believed to repeat, and what is unknown and bad has the higher expected
+        improvement. docs/results/fcnet-joint.md has what it is worth.
+        """
+        return self.belief.best_mean if self.known[0].params else self.belief.best_value
+
     def predict(self, rows: Rows) -> Prediction:
         """What is believed of networks with these rows to ``known``."""
         return self.belief.predict(rows[: self.n_known, :])
@@ -241,9 +251,7 @@ class Knowledge:
         observed = prediction._replace(variance=prediction.variance + noise)
         mean, variance = mixture_moments(prediction.mean, prediction.variance)
         _, observed_variance = mixture_moments(observed.mean, observed.variance)
-        log_ei = log_averaged(
-            log_expected_improvement(prediction.mean, np.sqrt(prediction.variance), view.belief.best_value)
-        )
+        log_ei = log_averaged(log_expected_improvement(prediction.mean, np.sqrt(prediction.variance), view.incumbent))
         feasible = np.exp(view.log_feasible(rows))
         sign = history.direction.turned(1.0)
         widened = widening(history.foreseen(most=MOST_FORECASTS))

@@ -435,7 +435,7 @@ class NASBOT(PoolSearcher):
 
         mean, variance, _ = view.predict(rows)
         sample = int(chance * len(mean))
-        return Outlook(mean, np.sqrt(variance), view.belief.best_value, view.n_evaluated, sample, covariance)
+        return Outlook(mean, np.sqrt(variance), view.incumbent, view.n_evaluated, sample, covariance)
 
     # -- what is believed --------------------------------------------------------------------------------------------
 
