@@ -295,9 +295,7 @@ class Domain:
     def check(self, candidate: Candidate) -> None:
         """Raise unless the network lies in the space and the params are just those that are active, within range."""
         self.networks.check(candidate.arch)
-        if unknown := [name for name in candidate.params if name not in self.params]:
-            known = ", ".join(self.params) or "none"
-            raise OptionError(f"param {unknown[0][:40]!r}: unknown here; the params of this search are: {known}")
+        self._check_known(candidate.params)
         for name, value in candidate.params.items():
             self._checked(name, value)
         active = self.active(candidate.params)
@@ -384,7 +382,8 @@ class Domain:
     # -- what the kernel sees ------------------------------------------------------------------------------------------
 
     def unit(self, params: Params) -> NDArray[np.float64]:
-        """The params (k,) on their unit scales, NaN where inactive."""
+        """The params (k,) on their unit scales, NaN where inactive; OptionError for those of another domain."""
+        self._check_known(params)
         return np.array(
             [param.unit(params[name]) if name in params else math.nan for name, param in self.params.items()]
         )
@@ -405,6 +404,11 @@ class Domain:
         return np.where(inactive == 0, rows, np.where(inactive == 1, 0.5, 0.0))
 
     # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _check_known(self, params: Params) -> None:
+        if unknown := [name for name in params if name not in self.params]:
+            known = ", ".join(self.params) or "none"
+            raise OptionError(f"param {unknown[0][:40]!r}: unknown here; the params of this search are: {known}")
 
     def _is_active(self, name: str, params: Params) -> bool:
         when = self.params[name].when

@@ -348,9 +348,10 @@ class TestFolder:
         np.save(tmp_path / "valid_X.npy", np.zeros((2, 3)))
         with pytest.raises(StorageError, match="do not belong together"):
             Dataset.load(tmp_path)
-        (tmp_path / "dataset.json").write_text("{")
-        with pytest.raises(StorageError, match="not JSON"):
-            Dataset.load(tmp_path)
+        for text in ("{", "[" * 100_000, '{"format": NaN}'):
+            (tmp_path / "dataset.json").write_text(text)
+            with pytest.raises(StorageError, match=r"dataset.json: not JSON"):
+                Dataset.load(tmp_path)
         (tmp_path / "dataset.json").write_text('{"format": 1}')
         with pytest.raises(StorageError, match="not a data set"):
             Dataset.load(tmp_path)

@@ -95,6 +95,10 @@ CASES = {
         lambda: searched(with_params, params=RATE, known=[(nasbot.Candidate(NETWORK, {"rate": 5}), 1.0)]),
         "known: entry 0: param rate: expected a number from 0.0001 to 0.1, got '5'",
     ),
+    "of another domain": (
+        lambda: domain(rate=Float(0, 1)).differences([{"rate": 0.5}], [{"width": 3}]),
+        "param 'width': unknown here; the params of this search are: rate",
+    ),
     **{
         f"reserved: {name}": (
             lambda name=name: Domain(SPACE, {name: Float(0, 1)}),
@@ -106,7 +110,7 @@ CASES = {
 
 
 def test_the_number_of_cases():
-    assert len(CASES) == 28 + len(RESERVED) == 34
+    assert len(CASES) == 29 + len(RESERVED) == 35
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -39,7 +39,7 @@ from nasbot.data.splitting import checked_indices, checked_shares, split_groups,
 from nasbot.data.tables import array_of, as_pandas, check_column, frame_of, listed, table_of
 from nasbot.data.targets import checked_target, inferred_task, labelled, target_of
 from nasbot.data.weighting import WEIGHT, class_weights_of, sample_weights_of, weights_lines
-from nasbot.errors import DataError, FileError, OptionError, StorageError
+from nasbot.errors import CodecError, DataError, FileError, OptionError, StorageError
 
 __all__ = [
     "SPLIT",
@@ -216,11 +216,11 @@ class Dataset:
         """What ``save`` wrote, as memory maps: several processes share the pages, and nothing is copied."""
         place = Path(folder)
         try:
-            record = json.loads((place / "dataset.json").read_text(encoding="utf-8"))
+            record = _json.parsed((place / "dataset.json").read_bytes(), str(place / "dataset.json"))
         except OSError as error:
             raise FileError(f"{place}: no data set there: {error.strerror or error}") from None
-        except ValueError as error:
-            raise StorageError(f"{place / 'dataset.json'}: not JSON: {str(error)[:120]}") from None
+        except CodecError as error:
+            raise StorageError(str(error)) from None
         expected = {"format", "name", "fingerprint", "kind", "n_outputs", "preprocessing"}
         if not isinstance(record, Mapping) or set(record) - OPTIONAL != expected or record["format"] != FORMAT:
             raise StorageError(f"{place / 'dataset.json'}: not a data set of format {FORMAT}")

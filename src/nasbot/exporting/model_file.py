@@ -189,7 +189,7 @@ def model_from(data: bytes, *, vocabulary: Vocabulary | None = None) -> Model:
     if not text or len(text) > MAX_METADATA:
         raise StorageError("not a model that nasbot saved: it says nothing about a network")
     try:
-        return _model(json.loads(text), state, vocabulary)
+        return _model(_json.parsed(text, "its description"), state, vocabulary)
     except StorageError:
         raise
     except MemoryError:

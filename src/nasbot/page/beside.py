@@ -6,7 +6,6 @@ Everything there may be anybody's: only regular files are read, a bounded part o
 from __future__ import annotations
 
 import io
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from nasbot import _json
 from nasbot._files import open_regular
 from nasbot._typing import Json
-from nasbot.errors import FileError
+from nasbot.errors import CodecError, FileError
 from nasbot.storage.addresses import Address
 
 FILES = ".files"
@@ -98,8 +98,8 @@ def _read(path: Path, *names: str, most: int) -> dict[str, Json] | None:
     """The JSON object in this file beside the study."""
     content = _content(path, *names, most=most)
     try:
-        record = None if content is None else json.loads(content)
-    except (ValueError, RecursionError):
+        record = None if content is None else _json.parsed(content, names[-1])
+    except CodecError:
         return None
     return record if isinstance(record, dict) else None
 
