@@ -17,7 +17,9 @@ from nasbot.errors import DataError
 from nasbot.exporting.export import export
 from nasbot.exporting.model_file import Model
 from nasbot.exporting.predicting import predict_file
+from nasbot.testing.networks import random_architecture
 from nasbot.training.module import build
+from tests.tracing.models import narrow
 
 SMALL = [chain("mlp-reg", [Layer("relu", 16)]), chain("mlp-reg", [Layer("tanh", 8), Layer("elu", 8)])]
 
@@ -79,6 +81,29 @@ def test_coverages_that_cannot_be_had_are_refused(share, said, searched, run):
     assert found.code == 2
     assert said in found.err
     assert not Path("out.csv").exists()
+
+
+@pytest.mark.parametrize("grey", [True, False])
+def test_pictures_of_a_folder_are_predicted_by_name(grey, run):
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 256, (20, 8, 8) if grey else (20, 8, 8, 3)).astype(np.uint8)
+    data = dataset_of(X, np.array(["cat", "dog"])[np.arange(20) % 2])
+    arch = narrow(random_architecture("cnn", rng=rng, n_layers=6))
+    model = Model(build(arch, input_shape=data.input_shape, n_outputs=2, seed=0).eval(), data.preprocessing)
+    export(model, "pets.safetensors")
+    Path("new/more").mkdir(parents=True)
+    Image.fromarray(X[0]).save("new/b.png")
+    Image.fromarray(X[1]).save("new/more/a.png")
+    Image.fromarray(X[2]).convert("RGBA").resize((16, 12)).save("new/c.png")
+    found = run("predict", "pets.safetensors", "new", "-o", "out.csv")
+    assert found.code == 0, found.err
+    assert read()["file"].tolist() == ["b.png", "c.png", "more/a.png"]
+    shares = read()[["probability_cat", "probability_dog"]]
+    np.testing.assert_allclose(shares.iloc[[0, 2]], model.predict_proba(X[:2]), atol=1e-6)
+    Path("empty").mkdir()
+    assert "no images; expected pictures" in run("predict", "pets.safetensors", "empty", "-o", "out2.csv").err
 
 
 def test_a_study_predicts_as_its_model_does(searched, run):

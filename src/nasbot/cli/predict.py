@@ -27,7 +27,12 @@ def predict(
         str,
         typer.Argument(metavar="STUDY|MODEL", help="A study's name or file, or NAME.safetensors.", show_default=False),
     ],
-    file: Annotated[str, typer.Argument(metavar="FILE", help="New rows: CSV, Parquet or NPZ.", show_default=False)],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="New rows: CSV, Parquet or NPZ; or a folder of images.", show_default=False
+        ),
+    ],
     out: Annotated[
         str | None,
         typer.Option(

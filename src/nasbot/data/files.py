@@ -370,6 +370,27 @@ def _stacked(files: Sequence[Path], size: int | None) -> np.ndarray:
     return stack
 
 
+def pictures_in(folder: Path) -> list[Path]:
+    """All pictures of a folder and of those within it, by name; DataError where there are none."""
+    found = _pictures(folder)
+    if not found:
+        raise DataError(f"{folder}: no images; expected pictures ({', '.join(PICTURES[:3])}, …) in it")
+    return found
+
+
+def read_pictures(files: Sequence[Path], shape: tuple[int, int, int]) -> np.ndarray:
+    """Pictures as (n, height, width) grey or (n, height, width, 3); to a square shape they are scaled."""
+    channels, height, width = shape
+    if channels not in (1, 3):
+        raise DataError(f"images: expected 1 or 3 channels, the model looks at {channels}")
+    size = height if height == width else None
+    images = [_picture(file, grey=channels == 1, size=size) for file in files]
+    for file, image in zip(files, images, strict=True):
+        if image.shape[:2] != (height, width):
+            raise DataError(f"{file}: {image.shape[0]} x {image.shape[1]} pixels; expected {height} x {width}")
+    return np.stack(images)
+
+
 def _picture_header(file: Path) -> tuple[int, int, bool]:
     """Height, width, and whether it is grey; nothing is unpacked."""
     with _opened_picture(file) as image:

@@ -204,7 +204,7 @@ def _r2(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> float:
 
 def _log_loss(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> float:
     of_truth = np.take_along_axis(predicted, truth[:, None], axis=1)
-    return -_mean(np.log(np.maximum(of_truth, SMALLEST)), weights)
+    return 0.0 - _mean(np.log(np.maximum(of_truth, SMALLEST)), weights)  # of a perfect one 0, not -0
 
 
 def _accuracy(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> float:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from nasbot.data.chunks import chunks
-from nasbot.data.preprocessing import CategoryColumn, DroppedColumn, NumberTarget, Preprocessing, Table
+from nasbot.data.files import pictures_in, read_pictures
+from nasbot.data.preprocessing import CategoryColumn, DroppedColumn, Images, NumberTarget, Preprocessing, Table
 from nasbot.data.tables import categories_of, listed
 from nasbot.errors import DataError, OptionError
 from nasbot.training.objective import computing_threads
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from nasbot.exporting.model_file import Model
+
+
+PICTURES_AT_A_TIME = 256
 
 
 @dataclass
@@ -52,7 +56,7 @@ def predict_file(
 
     Args:
         model: with its preprocessing.
-        path: of the rows; the target's column may be there or not.
+        path: of the rows; the target's column may be there or not. For a model of images also a folder of pictures.
         out: gets a header and one line a row: ``prediction`` (``prediction_NAME`` of several numbers), and for classes
             ``probability_CLASS``, one a class.
         fill_missing: take columns that are not there as gaps.
@@ -68,6 +72,8 @@ def predict_file(
     if preprocessing is None:
         raise OptionError("this model does not say what its data went through, so it predicts from no raw rows")
     notes = Notes()
+    if path.is_dir() and isinstance(preprocessing.inputs, Images):
+        return _predict_pictures(model, preprocessing.inputs, path, out, coverage)
     for chunk in chunks(path, text=_categories(preprocessing)):
         try:
             rows = _aligned(chunk, preprocessing, notes, fill_missing=fill_missing)
@@ -75,6 +81,22 @@ def predict_file(
                 predicted = _table(model, rows, coverage)
         except DataError as error:
             raise DataError(f"{path}: {error}") from None
+        predicted.to_csv(out, index=False, header=notes.rows == 0, lineterminator="\n")
+        notes.rows += len(predicted)
+    return notes
+
+
+def _predict_pictures(model: Model, inputs: Images, folder: Path, out: TextIO, coverage: float | None) -> Notes:
+    """The same for the pictures of a folder, with a column ``file`` that says which."""
+    notes, files = Notes(), pictures_in(folder)
+    for first in range(0, len(files), PICTURES_AT_A_TIME):
+        some = files[first : first + PICTURES_AT_A_TIME]
+        images = read_pictures(some, inputs.shape)
+        if images.ndim == 4 and not inputs.channels_last:
+            images = np.moveaxis(images, -1, 1)
+        with computing_threads(1):
+            predicted = _table(model, images, coverage)
+        predicted.insert(0, "file", [str(file.relative_to(folder)) for file in some])
         predicted.to_csv(out, index=False, header=notes.rows == 0, lineterminator="\n")
         notes.rows += len(predicted)
     return notes
