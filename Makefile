@@ -1,6 +1,6 @@
 # nasbot: every chore is a target here. The first one that needs it builds .venv; after that the step is skipped.
 #
-#   PYTHON=/path/to/python3.11   which interpreter to build .venv from (found by itself otherwise)
+#   PYTHON=/path/to/python       which interpreter to build .venv from: 3.11 to 3.13 (found by itself otherwise)
 #   JOBS=2                       test processes
 #   ARGS=…                       handed on to the command of test, thorough, demo, bench, bench-synthetic and fuzz
 
@@ -21,7 +21,7 @@ CREATED   := $(VENV)/.created
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-install: $(INSTALLED) ## build .venv (Python 3.11, pinned packages); instant when it is up to date
+install: $(INSTALLED) ## build .venv (Python 3.11 to 3.13, pinned packages); instant when it is up to date
 
 test: lint ## lint, types, import rules, then every test with warnings as errors
 	@echo "== pytest"
@@ -98,14 +98,14 @@ distclean: clean ## and .venv
 
 # Two stamps: a changed pin reinstalls into the environment, an interrupted creation starts it afresh.
 $(CREATED):
-	@for python in $(PYTHON) python3.11 python3 python; do \
-	  if "$$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' >/dev/null 2>&1; then \
+	@for python in $(PYTHON) python3.11 python3.12 python3.13 python3 python; do \
+	  if "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' >/dev/null 2>&1; then \
 	    echo "== creating $(VENV) with $$("$$python" --version)"; \
 	    "$$python" -m venv --clear $(VENV) && touch $@ && exit 0; \
-	    echo "make: $$python cannot create a virtual environment (on Debian: apt install python3.11-venv)" >&2; exit 1; \
+	    echo "make: $$python cannot create a virtual environment (on Debian: apt install python3-venv)" >&2; exit 1; \
 	  fi; \
 	done; \
-	echo "make: nasbot needs Python 3.11, and found $$(python3 --version 2>/dev/null || echo 'no python3'); install it or say make PYTHON=/path/to/python3.11" >&2; \
+	echo "make: nasbot needs Python 3.11 to 3.13, and found $$(python3 --version 2>/dev/null || echo 'no python3'); install it or say make PYTHON=/path/to/python" >&2; \
 	exit 1
 
 $(INSTALLED): pyproject.toml constraints.txt | $(CREATED)

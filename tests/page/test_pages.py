@@ -141,6 +141,41 @@ def test_printed_it_is_one_document(watched, report_file, tmp_path):
     assert {"Progress", "Trials", "Map of networks", "Lineage", "Do it again"} <= set(headings)
 
 
+OVERLAPS = """() => {
+  const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+  const found = [];
+  let n = 0;
+  for (const axes of document.querySelectorAll("g.axes")) {
+    const texts = [...axes.querySelectorAll("text")].filter((text) => text.textContent.trim());
+    for (const label of texts.filter((text) => text.classList.contains("label")))
+      for (const tick of texts.filter((text) => !text.classList.contains("label"))) {
+        n += 1;
+        if (!apart(label.getBoundingClientRect(), tick.getBoundingClientRect())) found.push(`${label.textContent}: ${tick.textContent}`);
+      }
+  }
+  return [n, found];
+}"""
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_names_of_axes_stand_apart_from_their_numbers(watched, tmp_path, size):
+    """With numbers of many digits, which differ in the last ones."""
+    history = grown(20)
+    trials = [
+        replace(t, outcome=Scored(300_000.09128 + 0.00002 * t.number)) if isinstance(t.outcome, Scored) else t
+        for t in history
+    ]
+    path = tmp_path / "digits.html"
+    path.write_text(report_html(Snapshot(History(tuple(trials)), name="digits")), encoding="utf-8")
+    width, height = SIZES[size]
+    watched.page.set_viewport_size({"width": width, "height": height})
+    for page in ("overview", "lineage", "compare"):
+        watched.show(f"{path.as_uri()}#/{page}")
+        n, found = watched.page.evaluate(OVERLAPS)
+        assert n > 5, page
+        assert not found, f"{page}: {found}"
+
+
 @pytest.mark.parametrize("name", EXTREMES)
 def test_studies_with_little_in_them_are_shown_too(watched, tmp_path, name):
     html = report_html(Snapshot(EXTREMES[name], name=name))

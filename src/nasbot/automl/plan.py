@@ -113,7 +113,7 @@ class Plan:
         return {"n_steps": self.n_steps, "seconds_per_trial": self.seconds_per_trial, **folds}
 
     def __str__(self) -> str:
-        steps = "as the recipe says" if self.n_steps is None else f"{self.n_steps:,} steps"
+        steps = "as many steps as the recipe says" if self.n_steps is None else f"{self.n_steps:,} steps"
         end = "finals" if self.refit_seconds is None else "the model's networks once more, on all rows"
         if self.stretch != 1:
             what = "these" if self.has_rungs else "new trainings"

@@ -43,7 +43,8 @@ def explain(
     changes = [one_line(change) for change in record.origin.changes]
     parents = ", ".join(f"trial {parent}" for parent in record.origin.parents)
     print(f"trial {trial}, {record.state}{'' if value is None else f', value {value:.6g}'}")
-    print(f"  made from   {parents or 'no trial'} by {'; '.join(changes) or 'no change'}")
+    if parents or changes:
+        print(f"  made from   {parents or 'no trial'} by {'; '.join(changes) or 'no change'}")
     if reason:
         print(f"  why         {one_line(reason)}")
     if effect is None:

@@ -150,11 +150,12 @@ function painted(options, width, height, wrapper, tip, spoken, view, change) {
   let points = (options.points || []).filter((p) => isNumber(p.x) && isNumber(p.y));
   const xs = [...points.map((p) => p.x), ...marks.flatMap((m) => extent(m, "x"))].filter(isNumber);
   const ys = [...points.map((p) => p.y), ...marks.flatMap((m) => extent(m, "y"))].filter(isNumber);
-  const margin = options.bare ? { top: 8, right: 8, bottom: 8, left: 8 } : options.columns ? { top: 22, right: 56, bottom: 50, left: 56 } : MARGIN;
+  const margin = options.bare ? { top: 8, right: 8, bottom: 8, left: 8 } : options.columns ? { top: 22, right: 56, bottom: 50, left: 56 } : { ...MARGIN };
   const lanes = options.lanes;
   const seen = (name) => ({ ...(view[`${name}Log`] === undefined ? {} : { log: view[`${name}Log`] }), ...(view[name] ? { domain: view[name], tight: true, zero: false } : {}) });
-  const x = scale(xs, margin.left, width - margin.right, { ...options.x, ...seen("x") });
   const y = scale(lanes ? [-0.5, lanes.length - 0.5] : ys, height - margin.bottom, margin.top, { vertical: true, tight: Boolean(lanes), ...options.y, ...(lanes ? {} : seen("y")) });
+  if (!options.bare && !options.columns && !lanes) margin.left = Math.max(margin.left, 26 + 6.6 * Math.max(0, ...tickRows(options, y).map(([, words]) => String(words).length))); // the label stands left of the ticks
+  const x = scale(xs, margin.left, width - margin.right, { ...options.x, ...seen("x") });
   x.mayBeLog = !options.bare && !lanes && !options.x.names && xs.length > 1 && xs.every((v) => v > 0);
   y.mayBeLog = !options.bare && !lanes && !options.y.domain && ys.length > 1 && ys.every((v) => v > 0);
   const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `${options.title}. ${summary(points, marks)}` });
@@ -253,6 +254,10 @@ function columnAxes(options, x, height, margin) {
   return group;
 }
 
+function tickRows(options, y) {
+  return y.ticks.map((tick) => [tick, (options.y.format || tickLabel)(tick)]);
+}
+
 function axes(options, x, y, width, height, margin, lanes) {
   if (options.columns) return columnAxes(options, x, height, margin);
   const group = svg("g", { class: "axes" });
@@ -261,7 +266,7 @@ function axes(options, x, y, width, height, margin, lanes) {
     group.append(svg("line", { x1: x(tick), x2: x(tick), y1: margin.top, y2: bottom, class: "grid" }),
       tickText(x(tick), bottom + 15, (options.x.format || tickLabel)(tick), width));
   }
-  const rows = lanes ? lanes.map((name, i) => [i, name]) : y.ticks.map((tick) => [tick, (options.y.format || tickLabel)(tick)]);
+  const rows = lanes ? lanes.map((name, i) => [i, name]) : tickRows(options, y);
   for (const [at, words] of rows) {
     if (!lanes) group.append(svg("line", { x1: margin.left, x2: width - margin.right, y1: y(at), y2: y(at), class: "grid" }));
     group.append(svg("text", { x: margin.left - 6, y: y(at) + 4, "text-anchor": "end" }, words));

@@ -69,7 +69,7 @@ function modelResults(source, model) {
     el("div", { class: "tools" },
       source.isLive && members.length ? el("a", { class: "button", id: "model-file", href: "api/model.safetensors", download: "" }, "Download the model") : null,
       members.length ? el("button", { type: "button", id: "network-file", click: async () => download(`${fileWords(source.about.name || "study")}-network.json`, "application/json", JSON.stringify(networkFile((await source.whole(members[0][0])).network), null, 1)) }, "Download its network (JSON)") : null),
-    quiet("The model file is for nasbot.load_model and `nasbot predict`; `nasbot export` writes it, and code or ONNX, in the shell."),
+    quiet("The model file is for ", el("code", {}, "nasbot.load_model"), " and ", el("code", {}, "nasbot predict"), "; ", el("code", {}, "nasbot export"), " writes it, and code or ONNX, in the shell."),
   ];
 }
 

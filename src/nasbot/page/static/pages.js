@@ -127,7 +127,7 @@ function bestPart(source, best) {
   if (!trial) return quiet("…");
   return [facts([
     ["trial", trialLink(best.trial)], [valueName(source)[1], number(best.value, 6)], ...scores(trial), ["found after", duration(best.at)],
-    ["layers", trial.layers], ["edges", trial.edges], ["parameters", trial.details.parameters === undefined ? null : number(trial.details.parameters)],
+    ["layers", trial.layers || "none: a linear model"], ["edges", trial.edges], ["parameters", trial.details.parameters === undefined ? null : number(trial.details.parameters)],
   ]), el("div", { class: "short" }, drawing(source, best.trial, `layer graph of the best network, trial ${best.trial}`))];
 }
 
@@ -342,7 +342,7 @@ async function trialPage(source, args) {
     facts([
       [valueName(source)[1], number(trial.value, 6)], ...scores(trial), ["started after", duration(trial.started)], ["took", duration(trial.seconds)],
       ["attempts", trial.attempts], ["interrupted by the driver's end", trial.interruptions || null],
-      ["layers, edges", `${trial.layers}, ${trial.edges}`], ["mass", number(trial.mass)], ["fingerprint", trial.fingerprint],
+      ["layers, edges", `${trial.layers || "a linear model"}, ${trial.edges}`], ["mass", number(trial.mass)], ["fingerprint", trial.fingerprint],
     ]),
     el("div", { class: "columns" },
       el("div", {}, section("Network", drawing(source, n), layerList(trial))),
@@ -627,7 +627,7 @@ async function comparePage(source, args) {
   const byTime = query.by === "time";
   const isEach = query.show === "each";
   const parts = [section("Compare studies", compared.studies.length < 2
-    ? quiet(source.isLive ? "Only one study is served. `nasbot serve FOLDER` serves all studies of a folder, side by side." : "This report is about one study. `nasbot report STUDY --compare OTHER` shows others beside it.") : null)];
+    ? quiet("There is no other study here. ", el("code", {}, source.isLive ? "nasbot serve FOLDER" : "nasbot report STUDY --compare OTHER"), source.isLive ? " serves all studies of a folder, side by side." : " shows others beside it.") : null)];
   const series = axis && axis[isEach ? "studies" : "searchers"][byTime ? "seconds" : "trials"];
   if (compared.axes.length > 1) parts.push(quiet("Studies with different data, metrics or directions have axes of their own:"),
     choice("data and metric", "axis", compared.axes.map((each, i) => [String(i), axisWords(each)]), String(compared.axes.indexOf(axis)), args));
