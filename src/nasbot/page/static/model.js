@@ -117,7 +117,7 @@ function residualsChart(model, residuals) {
 function calibrationChart(model) {
   const isClass = model.confusion.length > 0 || model.classes.length > 0;
   const ends = model.calibration.flatMap(([said, truth]) => [said, truth]);
-  const [low, high] = [Math.min(...ends), Math.max(...ends)];
+  const [low, high] = isClass ? [0, 1] : [Math.min(...ends), Math.max(...ends)];
   return chart({
     title: "Calibration", describe: isClass ? "how sure it is, and how often it is right" : "rows in ten groups by what is predicted",
     x: { label: isClass ? "probability of the predicted class" : "mean prediction" }, y: { label: isClass ? "share that is right" : "mean truth" },
@@ -156,6 +156,7 @@ function traitsPart(source, found) {
 // One line a network through its traits and its value; the best are lit.
 function parallelChart(source, found) {
   const traits = found.traits.filter((trait) => trait.weight !== null).slice(0, 6);
+  if (!traits.length) return quiet("Too few trials, or all alike.");
   const columns = [...traits.map((trait) => [trait, found.traits.indexOf(trait)]), [{ name: source.about.metric || "value", is_choice: false }, -1]];
   const cell = (line, i) => (i < 0 ? line.value : line.cells[i]);
   const places = columns.map(([trait, i]) => {
