@@ -150,7 +150,8 @@ OVERLAPS = """() => {
     for (const label of texts.filter((text) => text.classList.contains("label")))
       for (const tick of texts.filter((text) => !text.classList.contains("label"))) {
         n += 1;
-        if (!apart(label.getBoundingClientRect(), tick.getBoundingClientRect())) found.push(`${label.textContent}: ${tick.textContent}`);
+        if (!apart(label.getBoundingClientRect(), tick.getBoundingClientRect()))
+          found.push(`${label.textContent}: ${tick.textContent}`);
       }
   }
   return [n, found];
