@@ -141,10 +141,12 @@ def test_bounds_are_close_and_never_above_the_distance(networks, distance):
 
 def test_packs_in_files_answer_alike(monkeypatch):
     in_memory = NeighbourIndex(MLPS[20:]).query(MLPS[:10], 5)
-    monkeypatch.setattr("nasbot.otmann.neighbours.MAPPED_ABOVE", 100)
+    monkeypatch.setattr("nasbot.otmann.neighbours.MAPPED_FROM", 100)
     monkeypatch.setattr("nasbot.otmann.neighbours.N_PER_PACK", 37)
     index = NeighbourIndex(MLPS[20:])
-    assert any(isinstance(pack.hops.base, np.memmap) for pack in index._packs)
+    in_file = [pack for pack in index._packs if isinstance(pack.hops.base, np.memmap)]
+    assert len(in_file) > 1, "those in files are not joined again, which would take all of them into memory"
+    assert max(map(len, in_file)) < 200
     in_files = index.query(MLPS[:10], 5)
     assert in_files.numbers.tolist() == in_memory.numbers.tolist()
     assert in_files.distances.tolist() == in_memory.distances.tolist()

@@ -3,8 +3,10 @@
 import csv
 import io
 import json
+import sqlite3
 import urllib.error
 import urllib.request
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -194,3 +196,23 @@ def test_the_page_of_a_large_study(watched, tmp_path, monkeypatch):
         assert len(urllib.request.urlopen(address + "study").read()) < 2_500_000
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(address + "trial/5200")
+
+
+def test_the_first_look_is_a_glance_and_the_next_checks_and_shows_all(few, tmp_path, monkeypatch):
+    monkeypatch.setattr("nasbot.page.watching.GLANCE_SECONDS", 0.0)
+    file = write_study(tmp_path / "many.sqlite", HISTORY)
+    study = WatchedStudy(file, "many", glances=True)
+    first = study.look()
+    unread = next(t.number for t in HISTORY if t.number not in {one.number for one in first.snapshot.history})
+    second = study.look()
+    assert 5 < len(first.records) < len(second.records)
+    assert first.snapshot.history.tally.to_dict() == second.snapshot.history.tally.to_dict()
+    assert first.snapshot.history.best == second.snapshot.history.best == HISTORY.best
+    assert first.revision < second.revision
+    study.close()
+    with closing(sqlite3.connect(file)) as db, db:
+        db.execute("UPDATE trials SET notes = ? WHERE number = ?", ('{"a":"b"}', unread))
+    study = WatchedStudy(file, "many", glances=True)
+    assert not study.look().problem, "what is not shown is not checked at once"
+    assert f"trial {unread}" in study.look().problem
+    study.close()

@@ -32,7 +32,7 @@ _Measure: TypeAlias = Callable[[PackedNetworks, PackedNetworks, bool], Floats]
 N_FARTHEST = 16  # landmarks, each as far as can be from those before it;
 N_SPREAD = 32  # and evenly spread among all: to those most networks are nearer
 N_PER_PACK = 8192  # networks packed at once, which takes three times the room of what is kept
-MAPPED_ABOVE = 32768  # networks of a pack that is kept in a temporary file, mapped into memory
+MAPPED_FROM = 16384  # networks of a pack that is kept in a temporary file, mapped into memory
 STEP = 4  # times k: how many are bounded closely at first; twice as many each time after that
 ROUNDING = 1e-9  # of the total masses: what solver and bounds may be off by
 
@@ -59,7 +59,7 @@ class NeighbourIndex:
 
     def __init__(self, networks: Sequence[Network] = (), *, distance: Otmann | None = None) -> None:
         self.distance = distance or Otmann()
-        self._packs: list[PackedNetworks] = []  # each more than twice as large as the next
+        self._packs: list[PackedNetworks] = []  # mapped ones, then each more than twice as large as the next
         self._landmarks: PackedNetworks | None = None
         self._n_at_choice = 0  # networks among which landmarks were chosen last
         self._masses = _Rows()  # (n, classes)
@@ -93,9 +93,10 @@ class NeighbourIndex:
         if self._landmarks is not None and len(self) < 2 * self._n_at_choice:
             self._to_landmarks.append(self._mean_d(pack, self._landmarks))
         self._packs.append(pack.slim())
-        while len(self._packs) > 1 and len(self._packs[-2]) <= 2 * len(self._packs[-1]):
+        # Mapped ones stay apart: joining takes several times the room of what is joined.
+        while len(self._packs) > 1 and len(self._packs[-2]) <= min(2 * len(self._packs[-1]), MAPPED_FROM - 1):
             self._packs[-2:] = [joined(self._packs[-2:]).slim()]
-        if len(self._packs[-1]) > MAPPED_ABOVE:
+        if len(self._packs[-1]) >= MAPPED_FROM:
             self._packs[-1] = self._packs[-1].mapped()
 
     def query(self, networks: Networks, k: int, *, normalised: bool = False, first: int | None = None) -> Neighbours:

@@ -249,8 +249,8 @@ def _in_file(array: NDArray[Number]) -> NDArray[Number]:
     if not array.size:
         return array
     with TemporaryFile(prefix="nasbot-pack-") as file:  # the map outlives it, and it has no name to be removed
-        mapped = np.memmap(file, array.dtype, "w+", shape=array.shape)
-    mapped[:] = array
+        array.tofile(file)
+        mapped = np.memmap(file, array.dtype, "c", shape=array.shape)  # pages are read as they are looked at
     return mapped.view(np.ndarray)
 
 

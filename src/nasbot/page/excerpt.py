@@ -6,6 +6,7 @@ Counts, the best value, the table of trials and downloads are always of all tria
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
@@ -21,6 +22,7 @@ from nasbot.trial import Direction, History, Trial
 MOST_WHOLE = 5000  # trials up to which a study is shown whole
 N_RECORDS, N_BEST, N_LATEST, N_FAILED, N_EVEN = 300, 300, 300, 100, 800
 MOST_ANCESTORS = 200
+GLANCE = 0.1  # of those: what the first visitor sees at once; all of them follow
 
 
 class Excerpt(History):
@@ -87,6 +89,12 @@ class ExcerptReader:
         self._n_finished = 0
         self._known: dict[int, Trial] = {}  # finished ones of the last excerpt
 
+    def glance(self, direction: Direction) -> Excerpt:
+        """A small excerpt as of now, without a look at checksums: what a page shows until ``read`` is done."""
+        self.lines = self._storage.quick_lines()
+        tally = Tally.of(self.lines, direction)
+        return _with_ancestors(self._some(chosen(self.lines, tally, direction, GLANCE)), tally, direction, self._some)
+
     def read(self, direction: Direction) -> Excerpt:
         """The excerpt as of now."""
         for line in self._storage.lines(since=self._n_finished):
@@ -133,12 +141,15 @@ SORTED_BY: Mapping[str, Callable[[Line], Any]] = {
 }
 
 
-def chosen(lines: Sequence[Line], tally: Tally, direction: Direction) -> list[int]:
-    """The numbers of the trials that are shown whole."""
-    numbers = {*_records(lines, direction)[-N_RECORDS:], *tally.ranked[:N_BEST].tolist(), *tally.running}
-    numbers |= {line.number for line in lines[-N_LATEST:]}
-    numbers |= set([line.number for line in lines if line.cause is not None][-N_FAILED:])
-    numbers |= set(np.linspace(0, len(lines) - 1, min(len(lines), N_EVEN)).round().astype(int).tolist())
+def chosen(lines: Sequence[Line], tally: Tally, direction: Direction, share: float = 1.0) -> list[int]:
+    """The numbers of the trials that are shown whole, or of so large a share of as many."""
+    n_records, n_best, n_latest, n_failed, n_even = (
+        math.ceil(share * n) for n in (N_RECORDS, N_BEST, N_LATEST, N_FAILED, N_EVEN)
+    )
+    numbers = {*_records(lines, direction)[-n_records:], *tally.ranked[:n_best].tolist(), *tally.running}
+    numbers |= {line.number for line in lines[-n_latest:]}
+    numbers |= set([line.number for line in lines if line.cause is not None][-n_failed:])
+    numbers |= set(np.linspace(0, len(lines) - 1, min(len(lines), n_even)).round().astype(int).tolist())
     return sorted(numbers)
 
 

@@ -119,9 +119,13 @@ class LivePage:
         ]
 
     async def look_once(self) -> None:
-        """Read the study, if there is only one."""
+        """Read the study, if there is only one: at a glance and, where that is not all, once more."""
         if len(self._studies) == 1:
-            await self._seen(next(iter(self._studies.values())))
+            study = next(iter(self._studies.values()))
+            await self._seen(study)
+            if study.large is not None:
+                await asyncio.sleep(study.pace)
+                await self._seen(study)
 
     async def close(self) -> None:
         """Let go of everything."""
@@ -339,7 +343,9 @@ class LivePage:
             found_here = (file for file in self._where.iterdir() if file.suffix == SUFFIX)
             places = sorted(file for file in found_here if self._follow_links or not file.is_symlink())[:MAX_STUDIES]
         found = {name_of(place): place for place in places}
-        self._studies = {name: self._studies.get(name) or WatchedStudy(place, name) for name, place in found.items()}
+        self._studies = {
+            name: self._studies.get(name) or WatchedStudy(place, name, glances=True) for name, place in found.items()
+        }
 
     def _is_folder(self) -> bool:
         return not self._where.name if isinstance(self._where, Database) else self._where.is_dir()

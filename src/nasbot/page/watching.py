@@ -30,6 +30,9 @@ MIN_PACE = 1.0  # seconds between two readings
 MAX_PACE = 30.0
 SHARE = 50  # of the time that readings may take, the inverse
 SETTLED_SECONDS = 2.0  # a file changed so recently may change again within the same time stamp
+GLANCE_SECONDS = (
+    15.0  # after a glance at very many trials, before two thousand of them are rebuilt, which takes seconds
+)
 REOPEN_SECONDS = 300.0
 PER_PART = 500  # trials of a large study that are rebuilt at once
 NO_STUDY = "there is no study in this file yet"
@@ -57,10 +60,13 @@ class Seen:
 
 
 class WatchedStudy:
-    """One study, in a file or a database. ``look`` is for one thread; ``seen`` is what was seen last."""
+    """One study, in a file or a database. ``look`` is for one thread; ``seen`` is what was seen last.
 
-    def __init__(self, path: Path | Address, name: str) -> None:
-        self.path, self.name = path, name
+    With ``glances`` the first look at a study of very many trials is a quick one, and the next a while later.
+    """
+
+    def __init__(self, path: Path | Address, name: str, *, glances: bool = False) -> None:
+        self.path, self.name, self.glances = path, name, glances
         self.pace = MIN_PACE
         self.seen = Seen(secrets.token_hex(8), 0, Snapshot(History(), name=name))
         self._storage: Storage | None = None
@@ -152,8 +158,10 @@ class WatchedStudy:
         seen = self._with_records(before, Snapshot(self._read_history(settings), self.name, settings), status)
         self._signature, self._read_at = signature, time.monotonic()
         newest = max((stamp for stamp in signature[1:] if isinstance(stamp, float)), default=0.0)
-        self._is_settled = time.time() - newest > SETTLED_SECONDS
-        if before.records:  # the first reading takes every trial apart, later ones those that changed
+        self._is_settled = time.time() - newest > SETTLED_SECONDS and not self._is_glance
+        if self._is_glance:
+            self.glances, self.pace = False, GLANCE_SECONDS
+        elif before.records:  # the first reading takes every trial apart, later ones those that changed
             self.pace = min(MAX_PACE, max(MIN_PACE, SHARE * (time.thread_time() - begun)))
         return seen
 
@@ -165,7 +173,13 @@ class WatchedStudy:
             self.large = ExcerptReader(storage)
         if self.large is None:
             return storage.history()
+        if self._is_glance:
+            return self.large.glance(study_direction(settings))
         return self.large.read(study_direction(settings))
+
+    @property
+    def _is_glance(self) -> bool:
+        return self.glances and self.large is not None
 
     def _with_records(self, before: Seen, snapshot: Snapshot, status: StudyStatus) -> Seen:
         old: tuple[Trial, ...] = before.snapshot.history.trials
