@@ -13,6 +13,7 @@ from nasbot.acquisition.feasibility import (
     Feasibility,
     _local_power,
     _positive,
+    _with_local,
 )
 
 
@@ -92,3 +93,9 @@ def test_what_is_negative_in_an_indefinite_kernel_is_taken_as_nothing():
 def test_the_local_part_makes_the_nearest_network_a_stranger(nearest, power):
     """Under it a typical network resembles the nearest by a fifth; what resembles less already stays as it is."""
     assert _local_power(np.array([[1.0, nearest], [nearest, 1.0]])) == pytest.approx(power)
+
+
+def test_a_tenth_of_the_variance_is_local():
+    correlation = np.array([0.5, -0.5])
+    assert _with_local(correlation, 2.0) == pytest.approx([0.9 * 0.5 + 0.1 * 0.25, -0.45])
+    assert _with_local(correlation, 1.0) == pytest.approx(correlation)

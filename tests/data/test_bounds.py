@@ -19,7 +19,7 @@ import pytest
 from PIL import Image
 
 from nasbot.cli import main
-from nasbot.data import arrow_files, bounds, files
+from nasbot.data import arrow_files, bounds, files, text_tables
 from nasbot.data.chunks import chunks
 from nasbot.data.files import read, read_table
 from nasbot.errors import DataError, FileError
@@ -413,3 +413,9 @@ def test_a_pipe_is_not_waited_for(tmp_path, name):
         read(tmp_path / name, "y")
     with pytest.raises(FileError, match="a pipe or a device"):
         next(iter(chunks(tmp_path / name)))
+
+
+def test_a_sample_of_a_wide_table_takes_no_more_than_half_of_what_is_allowed(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n")
+    assert text_tables._rows_that_fit(tmp_path / "t.csv", 1000) == bounds.ALWAYS // 2 // 8000
+    assert text_tables._rows_that_fit(tmp_path / "t.csv", 10**9) == 1

@@ -465,3 +465,20 @@ class TestNamed:
         assert images.shape == (100, 3, 32, 32)
         # A cat on a brown ground, the first image of the official test set.
         assert images[0, :, 0, 0].tolist() == [158, 112, 49]
+
+
+def test_items_of_a_torch_dataset_are_pairs():
+    class Triples(torch.utils.data.Dataset):
+        def __len__(self):
+            return 30
+
+        def __getitem__(self, i):
+            return torch.ones(2) * i, i % 2, "more"
+
+    class Bare(Triples):
+        def __getitem__(self, i):
+            return torch.ones(2)
+
+    for items in (Triples(), Bare()):
+        with pytest.raises(DataError, match="torch dataset"):
+            dataset_of(items)

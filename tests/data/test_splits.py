@@ -146,3 +146,8 @@ def test_shares_of_the_rows_hold_one_another_and_every_class(n, n_classes, one, 
     given_rows = np.bincount(classes, minlength=n_classes)
     assert np.all(taken[given_rows > 0] >= 1)
     assert np.all(taken <= np.maximum(2, np.ceil(one * given_rows)))
+
+
+def test_the_smallest_share_of_the_past_is_one_row():
+    train, valid, test = split_time(np.arange(10), (0.01, 0.5, 0.49))
+    assert [len(train), len(valid), len(test)] == [1, 4, 5]

@@ -1,13 +1,14 @@
 """dup_path, remove_layer, skip, swap_label, wedge_layer: the lower half of the appendix's table, by hand."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from nasbot.architecture import Architecture, Layer, chain, initial_pool
 from nasbot.evolution import MODIFIERS, Rejected
-from nasbot.evolution.structure import MAX_PATHS
+from nasbot.evolution.structure import MAX_PATHS, random_stride
 from nasbot.evolution.wiring import units_between
 from tests.evolution.vocabularies import cell, images
 
@@ -308,3 +309,10 @@ def test_between_two_pools_the_units_are_those_of_the_nearest_layer_before():
     layers += [Layer("fc", 16), Layer("softmax"), Layer("op")]
     edges = [(0, 1), (1, 2), (1, 3), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7)]
     assert units_between(Architecture("cnn", layers, edges), 3, 4) == 32
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+def test_each_of_a_labels_strides_is_drawn_and_no_other(n):
+    label = SimpleNamespace(strides=tuple(range(1, n + 1)))
+    drawn = {random_stride(label, np.random.default_rng(seed)) for seed in range(300)}
+    assert drawn == set(range(max(n, 1)))

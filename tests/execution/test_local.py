@@ -14,6 +14,7 @@ from nasbot.architecture import Label, LabelPenalties, Layer, Role, Vocabulary, 
 from nasbot.candidate import Candidate
 from nasbot.errors import OptionError
 from nasbot.execution import Finished, Job, Limits, LocalExecutor
+from nasbot.execution._fork_server import ForkServer
 from nasbot.testing.executor_conformance import PATIENCE, ExecutorConformance, sample_job
 from nasbot.trial import Failed, FailureCause, Scored
 from tests.execution import objectives
@@ -391,3 +392,13 @@ def test_a_script_without_a_guard_is_run_once(tmp_path):
     )
     assert done.stdout == "['Scored']\n", done.stderr
     assert ran.read_text() == "ran\n"
+
+
+def test_a_fork_server_that_is_ended_leaves_no_zombie():
+    server = ForkServer(1, (), with_main=False)
+    server._start()
+    pid = server.pid
+    assert is_alive(pid)
+    server.end()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)

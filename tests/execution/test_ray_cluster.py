@@ -205,3 +205,16 @@ def test_what_nodes_cannot_import(monkeypatch):
     with pytest.raises(OptionError, match="put it in a module that all nodes can import"):
         executor.start(score)
     executor.close()
+
+
+def test_what_a_node_keeps_goes_with_its_worker(monkeypatch):
+    """Ray ends its workers by their exit: folders and processes of the last objective are let go there."""
+    registered = []
+    monkeypatch.setattr(ray_cluster.atexit, "register", registered.append)
+    executor = RayExecutor(slots=1)
+    executor.start(count_layers)
+    executor.submit(sample_job(0))
+    assert isinstance(executor.wait(PATIENCE)[-1].outcome, Scored)
+    (here,) = ray_cluster._here.values()
+    assert here.close in registered
+    executor.close()

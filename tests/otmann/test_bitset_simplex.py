@@ -1,5 +1,7 @@
 """The fast solver against the plain one, on problems of every size that it takes, degenerate ones above all."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -28,15 +30,24 @@ class bitset:  # the module, compiled
     )
 
 
-def bitset_cost(mass_1: Floats, mass_2: Floats, costs: list[Floats], *, greedily: bool) -> list[float]:
+def bitset_cost(
+    mass_1: Floats,
+    mass_2: Floats,
+    costs: list[Floats],
+    *,
+    greedily: bool,
+    functions: Any = None,
+    pivots: list[int] | None = None,
+) -> list[float]:
     """Totals under each of ``costs`` in turn, the tree kept from one to the next; from the star or a greedy start."""
+    chosen = functions or bitset
     rows, columns = np.uint64(len(mass_1)), np.uint64(len(mass_2))
     stride = (len(mass_2) + LANES) // LANES * LANES
-    parent, rows_below, columns_below = (np.zeros(bitset.N_NODES, np.uint64) for _ in range(3))
-    path = np.zeros(2 * bitset.N_NODES, np.uint64)
-    flow, row_potential, column_potential = (np.full(bitset.N_NODES, np.nan) for _ in range(3))
-    slopes = np.full(bitset.N_NODES, np.nan), np.full(bitset.N_NODES, np.nan)
-    bitset.start_unassigned(
+    parent, rows_below, columns_below = (np.zeros(chosen.N_NODES, np.uint64) for _ in range(3))
+    path = np.zeros(2 * chosen.N_NODES, np.uint64)
+    flow, row_potential, column_potential = (np.full(chosen.N_NODES, np.nan) for _ in range(3))
+    slopes = np.full(chosen.N_NODES, np.nan), np.full(chosen.N_NODES, np.nan)
+    chosen.start_unassigned(
         rows, columns, mass_1, mass_2, parent, flow, rows_below, columns_below, row_potential, column_potential
     )
     totals = []
@@ -44,21 +55,23 @@ def bitset_cost(mass_1: Floats, mass_2: Floats, costs: list[Floats], *, greedily
         padded = np.zeros((len(mass_1) + 1, stride))  # the filler would be worth entering, were it in reach
         padded[:, : len(mass_2) + 1] = augmented_cost(np.minimum(cost, NEVER_MATCH))
         if greedily and k == 0:
-            bitset.assign_greedily(
+            chosen.assign_greedily(
                 rows, columns, padded.ravel(), np.uint64(stride),
                 parent, flow, rows_below, columns_below, column_potential,
             )  # fmt: skip
             check_basis(len(mass_1), len(mass_2), mass_1, mass_2, parent, flow, rows_below, columns_below)
         given = padded.ravel(), np.zeros(padded.size), np.uint64(stride)  # costs that have nothing to do with the last
-        bitset.set_potentials(rows, columns, *given, parent, row_potential, column_potential, *slopes, path)
-        n_pivots = bitset.optimise(
+        chosen.set_potentials(rows, columns, *given, parent, row_potential, column_potential, *slopes, path)
+        n_pivots = chosen.optimise(
             rows, columns, *given,
             parent, flow, rows_below, columns_below, row_potential, column_potential, *slopes, path,
         )  # fmt: skip
         assert n_pivots >= 0
+        if pivots is not None:
+            pivots.append(n_pivots)
         prices = row_potential[: len(mass_1) + 1, None] + column_potential[: len(mass_2) + 1]
         assert (padded[:, : len(mass_2) + 1] - prices >= -1e-9).all()  # no arc of any row is left to enter
-        totals.append(bitset.total_cost(rows, columns, padded.ravel(), np.uint64(stride), parent, flow))
+        totals.append(chosen.total_cost(rows, columns, padded.ravel(), np.uint64(stride), parent, flow))
         check_basis(len(mass_1), len(mass_2), mass_1, mass_2, parent, flow, rows_below, columns_below)
     return totals
 
@@ -183,3 +196,12 @@ def test_potentials_move_with_the_structural_weight(n_rows: int, n_columns: int,
     bitset.set_potentials(rows, columns, costs[0.2], flat, length, parent, *fresh, path)
     for moved, again, n in zip(prices, fresh, (n_rows, n_columns) * 2, strict=True):
         np.testing.assert_allclose(moved[: n + 1], again[: n + 1], rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize(("cost", "n_pivots"), [(0.5, 1), (NEVER_MATCH, 0)])
+def test_pivots_are_counted(cost, n_pivots):
+    """From nothing assigned, one pair that is worth matching takes one pivot; another takes none."""
+    mass, counted = np.array([1.0]), []
+    total = bitset_cost(mass, mass, [np.array([[cost]])], greedily=False, functions=bitset_simplex, pivots=counted)
+    assert counted == [n_pivots]
+    assert total == [min(cost, 2.0)]

@@ -6,6 +6,8 @@ from hypothesis import given
 
 from nasbot.errors import OptionError
 from nasbot.otmann import solve_transport
+from nasbot.otmann._kernels import network_simplex
+from nasbot.otmann.costs import augmented_cost
 from nasbot.testing.reference import reference_transport
 from nasbot.testing.strategies import TransportProblem, transport_problems
 
@@ -70,3 +72,12 @@ def test_either_side_may_be_empty_or_massless() -> None:
 def test_input_that_cannot_be_meant_is_refused(mass_1: object, mass_2: object, cost: object, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         solve_transport(mass_1, mass_2, cost)  # type: ignore[arg-type]
+
+
+def test_the_root_has_a_potential_of_its_own_whatever_memory_held():
+    mass, cost, nodes = np.array([1.0, 2.0]), augmented_cost(np.array([[0.3, 0.4], [0.5, 0.1]])), 5
+    tree, flow, scratch = np.zeros((4, nodes), np.int64), np.zeros(nodes), np.zeros((2, nodes), np.int64)
+    rows, columns = np.full(3, np.nan), np.full(3, np.nan)
+    network_simplex.start_unassigned(mass, mass, tree, flow)
+    assert network_simplex.optimise(2, 2, cost, tree, flow, rows, columns, scratch, 0) >= 0
+    assert network_simplex.total_cost(2, 2, cost, tree, flow) == pytest.approx(0.3 + 2 * 0.1)

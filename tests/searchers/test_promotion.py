@@ -6,7 +6,7 @@ from nasbot.architecture import initial_pool
 from nasbot.candidate import Candidate
 from nasbot.domain import Fidelity
 from nasbot.searchers import NASBOT
-from nasbot.searchers.promotion import by_rank, next_rung, promotable, remaining_cost
+from nasbot.searchers.promotion import by_rank, next_rung, promotable, promoted_as, remaining_cost
 from nasbot.study import Study
 from nasbot.trial import Direction, History, Scored, Trial
 from tests.searchers.problems import SEARCHERS, made, propose, value_of
@@ -100,3 +100,8 @@ def test_the_belief_learns_from_lower_rungs():
     assert {trial.fidelity for trial in history} >= {LOW, HIGH}
     proposal = propose(made(NASBOT, fidelity=FIDELITY), history)
     assert proposal.forecast is None or proposal.forecast.mean is not None
+
+
+def test_a_promotion_to_any_higher_rung_counts():
+    history = trials((0, 0.4, 1.0), (1, 0.4, 2.0), (0, 0.6, 3.0))
+    assert [promoted_as(history, trial) for trial in history] == [2, None, None]

@@ -15,7 +15,7 @@ from nasbot.architecture import Label, LabelPenalties, Layer, Role, Vocabulary, 
 from nasbot.candidate import Candidate
 from nasbot.errors import FileError, NasbotError, StorageError, StudyError
 from nasbot.storage import SqliteStorage, _schema
-from nasbot.storage._rows import trial_of
+from nasbot.storage._rows import decoded, trial_of
 from nasbot.testing.storage_conformance import SETTINGS, StorageConformance, every_kind_of_trial, sample_trial
 from nasbot.trial import Point, Scored, Trial
 
@@ -377,3 +377,18 @@ def test_a_reader_that_polls_decodes_only_what_may_have_changed(path, monkeypatc
     assert decoded == [17, 17, 17, 17, 20]
     reader.close()
     driver.close()
+
+
+def test_a_file_of_a_single_byte_is_somebodys_file(tmp_path):
+    """Only an empty file may become a study."""
+    path = tmp_path / "mine.sqlite"
+    path.write_bytes(b"x")
+    with pytest.raises(StorageError, match="not a nasbot study"):
+        SqliteStorage(path)
+    assert path.read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("text", ["[]", "3", '"text"', "null"])
+def test_what_should_be_an_object_and_is_not(text):
+    with pytest.raises(StorageError, match="trial 7: its notes, details or settings are not an object"):
+        decoded("trial 7", text)

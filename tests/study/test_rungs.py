@@ -14,6 +14,7 @@ from nasbot.errors import OptionError, StudyError
 from nasbot.execution import SimulatedExecutor
 from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
 from nasbot.searchers.promotion import by_rank, next_rung
+from nasbot.study.settings import fidelity_of_settings
 from nasbot.trial import FailureCause
 from tests.faults.rung_kills import survive
 from tests.searchers.problems import made
@@ -185,3 +186,12 @@ def test_another_fidelity_is_refused_and_nothing_is_lost(tmp_path):
 def test_a_driver_that_is_killed_on_rungs_goes_on_as_if_it_had_not_been(tmp_path):
     """Three of the kills of ``tests/faults/test_rungs.py``."""
     survive(tmp_path, np.random.default_rng(3), 3, workers=1)
+
+
+def test_the_fidelity_of_stored_settings():
+    assert fidelity_of_settings({}) is None
+    assert fidelity_of_settings({"fidelity": None}) is None
+    assert fidelity_of_settings({"fidelity": {"least": 0.25, "factor": 2.0}}) == Fidelity(0.25, 2.0)
+    for forged in ({"least": 7.0}, {"other": 1}, 3):
+        with pytest.raises(StudyError, match="fidelity of the stored settings"):
+            fidelity_of_settings({"fidelity": forged})
