@@ -32,6 +32,7 @@ class Cluster:
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": secrets.token_hex(32),
             "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_worker_niceness": "0",  # not 15: on a busy machine trials would never begin
             "OMP_NUM_THREADS": "1",
         }
         self.port = free_port()
