@@ -10,6 +10,7 @@ import torch
 from nasbot.data.dataset import Dataset, Preprocessing, dataset_of, named_dataset
 from nasbot.data.preprocessing import CategoryColumn, DroppedColumn, NumberColumn
 from nasbot.data.splitting import split_rows
+from nasbot.data.weighting import weights_lines
 from nasbot.errors import CodecError, DataError, FileError, OptionError, StorageError
 
 
@@ -482,3 +483,22 @@ def test_items_of_a_torch_dataset_are_pairs():
     for items in (Triples(), Bare()):
         with pytest.raises(DataError, match="torch dataset"):
             dataset_of(items)
+
+
+def test_amounts_are_multiples_of_their_mean_and_classes_are_not():
+    X, counts = np.arange(120.0).reshape(60, 2), np.random.default_rng(0).poisson(3.0, 60).astype(float)
+    data = dataset_of(X, counts, task="regression")
+    (ratio,) = data.rate_scale
+    assert ratio == pytest.approx(data.preprocessing.target.centres[0] / data.preprocessing.target.scales[0])
+    assert ratio > 0
+    assert dataset_of(X, counts - 100, task="regression").rate_scale is None
+    assert dataset_of(X, np.arange(60) % 3, task="classification").rate_scale is None
+
+
+def test_what_is_said_about_weights():
+    X, y = np.arange(120.0).reshape(60, 2), np.arange(60.0)
+    weighted = dataset_of(X, y, task="regression", sample_weight=np.linspace(1.0, 5.0, 60))
+    low, high = weighted.train.weights.min(), weighted.train.weights.max()
+    assert low < high
+    assert weights_lines(weighted) == [f"weights: rows count {low:.3g} to {high:.3g}"]
+    assert weights_lines(dataset_of(X, y, task="regression")) == []

@@ -8,6 +8,7 @@ import pytest
 
 from nasbot.architecture import Architecture, Layer, chain, initial_pool
 from nasbot.evolution import MODIFIERS, Rejected
+from nasbot.evolution.branching import _near_the_input
 from nasbot.evolution.structure import MAX_PATHS, random_stride
 from nasbot.evolution.wiring import units_between
 from tests.evolution.vocabularies import cell, images
@@ -316,3 +317,10 @@ def test_each_of_a_labels_strides_is_drawn_and_no_other(n):
     label = SimpleNamespace(strides=tuple(range(1, n + 1)))
     drawn = {random_stride(label, np.random.default_rng(seed)) for seed in range(300)}
     assert drawn == set(range(max(n, 1)))
+
+
+@pytest.mark.parametrize(("drawn", "layer"), [(0.0, 3), (0.49, 3), (0.51, 8), (1.0, 8)])
+def test_a_layer_is_drawn_whatever_is_rounded(drawn, layer):
+    """Weights 1 and 1: a product that is rounded up to their sum is still the last layer's."""
+    rng = SimpleNamespace(random=lambda: drawn)
+    assert _near_the_input([3, 8], dict.fromkeys((3, 8), 0), rng) == layer

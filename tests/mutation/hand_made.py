@@ -127,21 +127,21 @@ FAULTS = (
     ),
     _fault(
         "trusted_schema on",
-        "storage/sqlite.py",
+        "storage/_sqlite_file.py",
         '    db.execute("PRAGMA trusted_schema = OFF")',
         '    db.execute("PRAGMA trusted_schema = ON")',
         "storage/test_guards.py",
     ),
     _fault(
         "cell_size_check off",
-        "storage/sqlite.py",
+        "storage/_sqlite_file.py",
         'db.execute("PRAGMA cell_size_check = ON")',
         'db.execute("PRAGMA cell_size_check = OFF")',
         "storage/test_guards.py",
     ),
     _fault(
         "no cell limit",
-        "storage/sqlite.py",
+        "storage/_sqlite_file.py",
         "    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_CELL_BYTES)\n",
         "",
         "storage/test_guards.py",
@@ -154,7 +154,7 @@ FAULTS = (
         "storage/test_guards.py",
         "storage/test_requests.py",
     ),
-    _fault("new folder unsynced", "storage/sqlite.py", "os.fsync(folder)", "pass", "storage/test_guards.py"),
+    _fault("new folder unsynced", "storage/_sqlite_file.py", "os.fsync(folder)", "pass", "storage/test_guards.py"),
     _fault(
         "a dead run ended now instead of at its last sign of life",
         "storage/sqlite.py",
