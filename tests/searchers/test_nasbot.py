@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from nasbot.gp import BeliefOptions
 from nasbot.gp.calibration import widening
 from nasbot.otmann import Otmann
 from nasbot.searchers import NASBOT, Effects, EvolutionSearch, KernelTerms, Maximiser, RandomSearch, TreeBO
-from nasbot.searchers.knowledge import N_LANDMARKS
+from nasbot.searchers.knowledge import N_LANDMARKS, _landmarks
 from nasbot.study import Study
 from nasbot.testing.networks import random_architecture
 from nasbot.trial import Failed, FailureCause, Forecast, History, Provenance, Scored
@@ -434,6 +435,24 @@ def test_the_recommended_network_is_that_of_the_highest_believed_mean():
     searcher, history = made(NASBOT), lucky_history()
     means = [effect.mean for effect in believed(searcher, history, *(trial.arch for trial in history.completed))]
     assert searcher.recommend(history, rng=rng(history)).number == int(np.argmax(means))
+
+
+def test_all_samples_of_hyper_parameters_recommend_together(monkeypatch):
+    """The first sample alone would name trial 0."""
+    searcher, history = made(NASBOT), lucky_history()
+    denoised = np.zeros((3, len(history.evaluated)))
+    denoised[:, 0], denoised[:, 1] = (5.0, -1.0, -1.0), (4.0, 2.0, 2.0)
+    seen = SimpleNamespace(numbers=np.arange(denoised.shape[1]), belief=SimpleNamespace(denoised=denoised))
+    monkeypatch.setattr(type(searcher._knowledge), "view", lambda *_: seen)
+    assert searcher.recommend(history, rng=rng(history)) == history.evaluated.trials[1]
+
+
+def test_landmarks_are_the_best_and_a_spread_of_all_others():
+    values = np.random.default_rng(0).permutation(1000.0 * np.arange(10 * N_LANDMARKS))
+    chosen, n_best = _landmarks(values), N_LANDMARKS // 2
+    assert len(set(chosen)) == N_LANDMARKS
+    assert set(np.argsort(-values)[:n_best]) <= set(chosen)
+    assert values.argmin() in chosen
 
 
 def test_what_is_pending_or_failed_is_not_recommended():
