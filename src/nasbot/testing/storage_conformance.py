@@ -96,12 +96,13 @@ class StorageConformance:
     def test_values_come_back_to_the_last_bit(self) -> None:
         storage = self.make_storage()
         storage.create(SETTINGS)
-        for n, value in enumerate(AWKWARD_VALUES):
-            storage.save(sample_trial(n).begun(value).ended(Scored(value), at=value, rank=n))
+        times = [1e9 + n / 3 for n in range(len(AWKWARD_VALUES))]  # in no storage does a clock read 1.8e308
+        for n, (value, at) in enumerate(zip(AWKWARD_VALUES, times, strict=True)):
+            storage.save(sample_trial(n).begun(at).ended(Scored(value), at=at, rank=n))
         storage = self.reopened(storage)
-        for trial, value in zip(storage.history(), AWKWARD_VALUES, strict=True):
+        for trial, value, at in zip(storage.history(), AWKWARD_VALUES, times, strict=True):
             read = (trial.value, trial.started, trial.finished)
-            assert [number.hex() for number in read if number is not None] == [value.hex()] * 3
+            assert [number.hex() for number in read if number is not None] == [value.hex(), at.hex(), at.hex()]
         storage.close()
 
     def test_minus_zero_is_zero(self) -> None:
