@@ -20,6 +20,7 @@ from nasbot.automl.model import file_name
 from nasbot.cli import main
 from nasbot.data.frames import write_frame
 from nasbot.errors import OptionError
+from nasbot.exporting.onnx_file import onnx_outputs
 from tests.exporting.test_export import imports_of, loaded
 
 SMALL = [chain("mlp-reg", [Layer("relu", 16)]), chain("mlp-reg", [Layer("tanh", 8), Layer("elu", 8)])]
@@ -61,6 +62,11 @@ def test_the_best_recorded_network_in_every_form(searched, run, elsewhere):
     np.testing.assert_allclose(module.predict(module.load(), X)[:, 0].numpy(), expected, rtol=1e-5)
 
     assert run("export", str(searched), "--to", "onnx", "--single").code == 0
+    assert run("export", str(searched), "--to", "onnx", "--single", "--raw", "--out", "raw").code == 0
+    told = onnx_outputs(Path("raw.onnx").read_bytes(), np.asarray(X, np.float64))
+    np.testing.assert_allclose(told[:, 0], expected, rtol=1e-5)
+    refused = run("export", str(searched), "--to", "code", "--raw")
+    assert (refused.code, refused.err) == (2, "nasbot: error: raw: expected --to onnx, got 'code'\n")
     result = run("export", str(searched), "--to", "safetensors", "--out", "whole", "--single", "--json")
     assert result.record == {"form": "safetensors", "files": ["whole.safetensors"]}
     model = nasbot.load_model("whole.safetensors")

@@ -65,6 +65,7 @@ def test_a_table_from_file_to_best_network_and_on(folder, run: Run):
     assert again.code == 0, again.err
     assert "goes on" in again.err
     assert again.err.count("\ntrial ") == 1
+    assert "  standardised mse 0." in again.err or "  standardised mse 1." in again.err, "units come at the end"
     record = json.loads(again.out)
     assert again.out.count("\n") == 1
     assert record["trials"] == record["completed"] == 4

@@ -280,13 +280,15 @@ class FoundStudy(StudyView):
         *,
         to: str | None = None,
         single: bool = False,
+        raw: bool = False,
         card: bool = False,
         overwrite: bool = False,
     ) -> tuple[Path, ...]:
         """Write the recommended model for use elsewhere: as code, ONNX or safetensors; see ``nasbot.export``.
 
-        ``single`` is the best network alone; so is JSON, which holds one layer graph. ``card`` writes a model card
-        beside it, as Markdown: data, metric, split, members, scores and limits, as Hugging Face's hub reads it.
+        ``single`` is the best network alone; so is JSON, which holds one layer graph. ``raw`` lets ONNX take numbers or
+        images as they are. ``card`` writes a model card beside it, as Markdown: data, metric, split, members, scores
+        and limits, as Hugging Face's hub reads it.
         """
         from nasbot.automl.card import Card
         from nasbot.exporting.export import export, form_of
@@ -304,7 +306,7 @@ class FoundStudy(StudyView):
             f"validation {self.metric.name if self.has_metric else 'loss'} {loss:.5g}."
         )
         described = Card.of(self, path, form=form, single=single, overwrite=overwrite) if card else None
-        files = export(model, path, to=to, title=title, overwrite=overwrite)
+        files = export(model, path, to=to, title=title, raw=raw, overwrite=overwrite)
         return files if described is None else (*files, described.written())
 
     def summary(self) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from nasbot.cli._options import Json, Study
 from nasbot.cli._output import print_json
-from nasbot.errors import StudyError
+from nasbot.errors import OptionError, StudyError
 
 FORMS = "code, onnx, safetensors or json; csv or parquet for the table of trials"
 
@@ -24,6 +24,7 @@ def export(
         ),
     ] = None,
     single: Annotated[bool, typer.Option("--single", help="Export the best network only, not the ensemble.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="ONNX that takes raw numbers or images.")] = False,
     card: Annotated[bool, typer.Option("--card", help="Also write a model card (Markdown).")] = False,
     metric: Annotated[
         str | None, typer.Option(metavar="M:F", help="The study's metric, if it is your own function.")
@@ -33,12 +34,13 @@ def export(
 ) -> None:
     """Write the recommended model of a study for use elsewhere: its best networks averaged, as one file; or its trials.
 
-    code: one Python file that needs only torch, and its weights. onnx: for onnxruntime and others. safetensors:
+    code: one Python file that needs only torch, and its weights. onnx: for onnxruntime and others; with --raw it
+    takes numbers as they are in the table and answers in their units. safetensors:
     weights, graphs and preprocessing, for nasbot.load_model and nasbot predict. json: the best network's layer graph
     alone, of any study. All of these but json are checked: what was written must give the model's own outputs. csv and
     parquet: a row for every trial, with its value, times, size, params and numeric details.
     """
-    files = _exported(study, to, out, single=single, card=card, metric=metric, overwrite=overwrite)
+    files = _exported(study, to, out, single=single, raw=raw, card=card, metric=metric, overwrite=overwrite)
     if as_json:
         print_json({"form": to, "files": [str(path) for path in files]})
     else:
@@ -46,7 +48,7 @@ def export(
 
 
 def _exported(
-    study: str, to: str, out: str | None, *, single: bool, card: bool, metric: str | None, overwrite: bool
+    study: str, to: str, out: str | None, *, single: bool, raw: bool, card: bool, metric: str | None, overwrite: bool
 ) -> tuple[Path, ...]:
     from nasbot.automl import FoundStudy
     from nasbot.automl.model import file_name
@@ -54,6 +56,8 @@ def _exported(
     from nasbot.storage.addresses import place_of
     from nasbot.study import StudyView
 
+    if raw and to != "onnx":
+        raise OptionError(f"raw: expected --to onnx, got {to[:40]!r}")
     if to in TABLES:
         with StudyView.read(study) as view:
             place = out or f"{place_of(study).stem}-trials.{to}"
@@ -67,4 +71,4 @@ def _exported(
                 raise StudyError("no trial is completed yet, so there is no network to take away")
             return export_model(view.best.arch, path, to=to, overwrite=overwrite)
     with FoundStudy.open(study, metric=metric) as found:
-        return found.export(path, to=to, single=single, card=card, overwrite=overwrite)
+        return found.export(path, to=to, single=single, raw=raw, card=card, overwrite=overwrite)

@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -259,6 +260,8 @@ def searched(data: Dataset, *, serves: bool = False, **options: Any) -> tuple[Fo
             if serves:
                 stack.enter_context(_page(prepared))
             metric = prepared.metric or default_metric(data)
+            if prepared.metric is None and not data.is_classification:  # the loss, a constant has 1; the end has units
+                metric = replace(metric, name=f"standardised {metric.name}")
             history = prepared.history
             plan = prepared.plan
             shown = progress(plan.budget, elapsed=history.elapsed, trials=list(history), metric=metric, plan=str(plan))

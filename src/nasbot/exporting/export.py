@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from nasbot.errors import ExportError, FileError, OptionError
 from nasbot.exporting.code_file import code_of, renamed_weights
 from nasbot.exporting.model_file import Model, load_model
 from nasbot.exporting.onnx_file import onnx_of, onnx_outputs
+from nasbot.exporting.raw_numbers import raw_examples
 from nasbot.training.ensemble import Ensemble, networks_of
 from nasbot.training.module import Network
 
@@ -39,6 +41,7 @@ def export(
     *,
     to: str | None = None,
     title: str = "",
+    raw: bool = False,
     overwrite: bool = False,
 ) -> tuple[Path, ...]:
     """Write a trained network or ensemble for use elsewhere, and return the files written.
@@ -48,12 +51,17 @@ def export(
     graph alone, all that can be written of an Architecture); where it is None the ending of ``path`` says it. A path
     without that ending gets it. An ensemble is one file, too, in all forms but JSON, which has no room for it.
 
+    With ``raw`` an ONNX file takes rows of numbers (gaps are NaN) or images as they were before preparation and gives
+    predictions in their own units, or probabilities; OptionError where a column holds anything but numbers.
+
     What is written is read back and must give the network's own outputs. FileError where a file is there already
     (``overwrite`` replaces it) or cannot be written, ExportError where it would not agree; nothing is left behind then.
     """
     target = _target(Path(path), to)
     if target.suffix == ENDINGS["json"] or isinstance(model, Architecture):
         return _graph_placed(model, target, overwrite=overwrite)
+    if raw and target.suffix != ENDINGS["onnx"]:
+        raise OptionError(f"raw: expected onnx; {target.name} takes raw rows anyway, or is no model that takes any")
     model = model if isinstance(model, Model) else Model(model)
     depths = " and ".join(network.arch.depth for network in model.networks)
     kind = "A network" if len(model.networks) == 1 else "The weighted mean of networks"
@@ -62,7 +70,8 @@ def export(
     model.network.eval()
     try:
         network = model.network
-        return _placed(target, _writers(model, target, title), lambda path: _check(path, network), overwrite=overwrite)
+        check = partial(_check_raw, model=model) if raw else partial(_check, network=network)
+        return _placed(target, _writers(model, target, title, raw), check, overwrite=overwrite)
     finally:
         model.network.train(was_training)
 
@@ -85,7 +94,7 @@ def _target(path: Path, to: str | None) -> Path:
     return path if path.suffix == ending else path.with_name(path.name + ending)
 
 
-def _writers(model: Model, target: Path, title: str) -> dict[Path, Callable[[], bytes]]:
+def _writers(model: Model, target: Path, title: str, raw: bool) -> dict[Path, Callable[[], bytes]]:
     """The content of each file, written when its turn comes."""
     network, preprocessing = model.network, model.preprocessing
     if target.suffix == ".py":
@@ -94,7 +103,7 @@ def _writers(model: Model, target: Path, title: str) -> dict[Path, Callable[[], 
         return {weights: lambda: _plain_safetensors(network), target: lambda: text.encode()}
     if target.suffix == ".onnx":
         metadata: dict[str, Json] = {} if preprocessing is None else {"preprocessing": preprocessing.to_dict()}
-        return {target: lambda: onnx_of(network, metadata=metadata)}
+        return {target: lambda: onnx_of(network, metadata=metadata, preprocessing=preprocessing, raw=raw)}
     return {target: model.to_bytes}
 
 
@@ -167,7 +176,18 @@ def _check(path: Path, network: Network | Ensemble) -> None:
     x = stream(0, 0, Role.WEIGHTS).standard_normal((ROWS, *network.input_shape)).astype(np.float32)
     with torch.no_grad():
         ours = network(torch.from_numpy(x)).numpy()
-    theirs = READERS[path.suffix](path, x, networks_of(network)[0].arch.vocabulary)
+    _check_equal(path, ours, READERS[path.suffix](path, x, networks_of(network)[0].arch.vocabulary))
+
+
+def _check_raw(path: Path, model: Model) -> None:
+    """On rows and images like those of the training data, gaps among them."""
+    assert model.preprocessing is not None
+    rows, fed = raw_examples(model.preprocessing, ROWS, stream(0, 0, Role.WEIGHTS))
+    ours = model.predict_proba(rows) if model.classes else model.predict(rows).reshape(ROWS, -1)
+    _check_equal(path, ours, onnx_outputs(path.read_bytes(), fed))
+
+
+def _check_equal(path: Path, ours: np.ndarray, theirs: np.ndarray) -> None:
     scale = max(1.0, float(np.abs(ours).max()))
     difference = float(np.abs(ours - theirs).max()) / scale
     if not difference <= TOLERANCE:

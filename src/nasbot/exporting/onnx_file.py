@@ -19,9 +19,11 @@ from torch import Tensor
 
 from nasbot._typing import Json
 from nasbot.data.preparations import Preparation
+from nasbot.data.preprocessing import Preprocessing
 from nasbot.errors import ExportError, OptionError
 from nasbot.exporting.averaging import Averaging
 from nasbot.exporting.lowering import INPUT, lowered
+from nasbot.exporting.raw_numbers import RawNumbers
 from nasbot.training.activations import ACTIVATIONS
 from nasbot.training.ensemble import Ensemble, Prepared, networks_of
 from nasbot.training.module import Network
@@ -34,23 +36,32 @@ ADVICE = "pip install 'nasbot[onnx]'"
 Nodes = Iterator[Any]
 
 
-def onnx_of(network: Network | Ensemble, *, metadata: Mapping[str, Json]) -> bytes:
-    """The model as bytes: input ``x`` (n, …) and output ``y`` (n, outputs), n free; checked by onnx itself.
+def onnx_of(
+    network: Network | Ensemble,
+    *,
+    metadata: Mapping[str, Json],
+    preprocessing: Preprocessing | None = None,
+    raw: bool = False,
+) -> bytes:
+    """The model as bytes: input ``x0`` (n, …) and output ``y`` (n, outputs), n free; checked by onnx itself.
 
-    ``metadata`` goes into the file's own properties, as JSON.
+    With ``raw`` it takes numbers or images as they were before ``preprocessing`` and answers in people's units; see
+    ``raw_numbers``. ``metadata`` goes into the file's own properties, as JSON.
     """
     onnx = _imported("onnx")
     if any(step.op == "module" for member in networks_of(network) for step in lowered(member)):
+        if raw:
+            raise OptionError("raw: a network with modules of your own takes prepared inputs only; leave raw out")
         return _finished(onnx, _by_torch(network), metadata)
     helper, floats = onnx.helper, onnx.TensorProto.FLOAT
     nodes, constants = _of_ensemble(onnx, network) if isinstance(network, Ensemble) else _of_network(onnx, network)
-    graph = helper.make_graph(
-        nodes,
-        "nasbot",
-        [helper.make_tensor_value_info(INPUT, floats, ["n", *network.input_shape])],
-        [helper.make_tensor_value_info("y", floats, ["n", network.n_outputs])],
-        constants,
-    )
+    entering = helper.make_tensor_value_info(INPUT, floats, ["n", *network.input_shape])
+    leaving = helper.make_tensor_value_info("y", floats, ["n", network.n_outputs])
+    if raw:
+        around = RawNumbers.of(onnx, preprocessing, of_single=isinstance(network, Network))
+        nodes, constants = [*around.before, *nodes, *around.after], [*constants, *around.constants]
+        entering, leaving, metadata = around.input, around.output, {**metadata, **around.metadata}
+    graph = helper.make_graph(nodes, "nasbot", [entering], [leaving], constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="nasbot")
     model.ir_version = IR_VERSION
     return _finished(onnx, model, metadata)
@@ -120,12 +131,12 @@ def _finished(onnx: Any, model: Any, metadata: Mapping[str, Json]) -> bytes:
 
 
 def onnx_outputs(model: bytes, x: np.ndarray) -> np.ndarray:
-    """What onnxruntime gives for ``x``, on one thread."""
+    """What onnxruntime gives for ``x``, or for raw numbers, on one thread."""
     runtime = _imported("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    outputs: np.ndarray = session.run(["y"], {INPUT: x})[0]
+    outputs: np.ndarray = session.run(None, {session.get_inputs()[0].name: x})[0]
     return outputs
 
 
