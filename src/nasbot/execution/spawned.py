@@ -165,12 +165,13 @@ class SpawnExecutor:
     def _look_at(self, worker: _Worker) -> None:
         job = worker.job
         assert job is not None
+        has_ended = worker.has_ended  # asked first: what it said before its end is then all there
         try:
             while worker.received and worker.outcome is None:
                 self._take(worker, job, worker.received.popleft())
         except (FrameError, KeyError, TypeError, ValueError) as error:
             worker.outcome = Failed(FailureCause.CRASHED, f"its process sent what is no result: {error}")
-        if worker.outcome is None and worker.has_ended:
+        if worker.outcome is None and has_ended:
             worker.outcome = failure_of_exit(worker.exit_code())
         elif worker.outcome is None and self.now() >= worker.deadline:
             own = f"its limit of {self.limits.seconds or 0:g} s"

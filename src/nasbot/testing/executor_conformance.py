@@ -67,9 +67,9 @@ class ExecutorConformance:
             with self.started(objective) as executor:
                 executor.submit(replace(sample_job(3), bars=(low, high)))
                 events = self.until_finished(executor, 1)
-                assert [event.point.step for event in events if isinstance(event, Reported)] == [1, 2]
                 assert isinstance(events[-1], Finished)
-                assert events[-1].outcome == missed, objective
+                assert events[-1].outcome == missed, (objective, events)
+                assert [event.point.step for event in events if isinstance(event, Reported)] == [1, 2]
                 assert self.outcome(executor, replace(sample_job(4), bars=(low,))) == _about(1.5)
 
     def test_seeds_are_the_trials_own(self) -> None:
