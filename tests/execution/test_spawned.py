@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -60,6 +61,21 @@ def test_one_process_serves_many_and_is_replaced_after_a_failure():
     failed, after = outcomes(plain_objectives.raising_at_first, 2)
     assert isinstance(failed, Failed)
     assert isinstance(after, Scored)
+
+
+def test_a_slow_reader_of_an_ended_process_takes_nothing_of_the_next(monkeypatch):
+    """The next process's pipe may get the number of the last one's, which its reader must have left alone by then."""
+    read = os.read
+
+    def read_late(descriptor, n):
+        if threading.current_thread().name == "nasbot-results":
+            time.sleep(0.3)
+        return read(descriptor, n)
+
+    monkeypatch.setattr(os, "read", read_late)
+    failed, *after = outcomes(plain_objectives.raising_at_first, 3)
+    assert isinstance(failed, Failed)
+    assert all(isinstance(outcome, Scored) for outcome in after)
 
 
 def test_what_a_failed_evaluation_printed_is_kept():

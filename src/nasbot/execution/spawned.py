@@ -99,7 +99,9 @@ class SpawnExecutor:
             raise StudyError("the executor has no objective: start it first, and do not use it after close")
         check_can_submit(job, list(self._running), self.slots)
         content = sendable_job(job)
-        self._idle = [worker for worker in self._idle if worker.process.poll() is None]
+        for worker in [worker for worker in self._idle if worker.process.poll() is not None]:
+            self._idle.remove(worker)
+            worker.end()
         try:
             worker = self._idle.pop() if self._idle else self._started()
             worker.job, worker.deadline = job, self.now() + SECONDS_TO_START + (self.limits.seconds or 0.0)
@@ -227,14 +229,19 @@ class _Worker:
         threading.Thread(target=self._read, name="nasbot-results", daemon=True).start()
 
     def _read(self) -> None:
-        """Runs in the thread, until the process closes its pipe: at its end."""
+        """Runs in the thread, until the process closes its pipe: at its end.
+
+        Only this thread closes the pipe: were it closed elsewhere, its number could be another process's by the time
+        of the next read, whose results would go astray.
+        """
         frames = FrameReader()
         stream = self.process.stdout
         assert stream is not None
         try:
-            while content := os.read(stream.fileno(), READ_BYTES):
-                self.received.extend(frames.feed(content))
-                self.wake.set()
+            with stream:
+                while content := os.read(stream.fileno(), READ_BYTES):
+                    self.received.extend(frames.feed(content))
+                    self.wake.set()
         except (FrameError, OSError, ValueError):
             self.process.kill()  # nothing that it says can be believed any more
         self.has_ended = True
@@ -270,7 +277,7 @@ class _Worker:
         self.process.kill()
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(SECONDS_TO_GO)
-        for stream in (self.process.stdin, self.process.stdout, self.output):
+        for stream in (self.process.stdin, self.output):  # the reading thread closes its own
             with suppress(OSError):
                 if stream is not None:
                     stream.close()
