@@ -226,6 +226,17 @@ def test_it_ends_when_it_is_told_although_pages_listen(study_file, ending):
         assert served.process.stderr.read() == ""
 
 
+def test_a_head_of_the_events_is_answered_at_once(server):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=120) as asking:
+        head = f"HEAD {STUDY}api/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        asking.settimeout(20)
+        asking.sendall(head.encode())
+        answer = b"".join(iter(lambda: asking.recv(1000), b""))  # to its end, which an endless answer never has
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b"text/event-stream" in answer
+    assert answer.endswith(b"\r\n\r\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

@@ -14,8 +14,9 @@ import pytest
 from nasbot.architecture import Label, LabelPenalties, Layer, Role, Vocabulary, chain, initial_pool
 from nasbot.candidate import Candidate
 from nasbot.errors import FileError, NasbotError, StorageError, StudyError
-from nasbot.storage import SqliteStorage, _schema
-from nasbot.storage._rows import decoded, trial_of
+from nasbot.storage import SqliteStorage, _schema, examine
+from nasbot.storage._rows import decoded, settings_row, trial_of
+from nasbot.study import StudyView
 from nasbot.testing.storage_conformance import SETTINGS, StorageConformance, every_kind_of_trial, sample_trial
 from nasbot.trial import Point, Scored, Trial
 
@@ -203,6 +204,20 @@ def test_a_changed_value_is_noticed(filled, statement, words):
     with pytest.raises(StorageError, match=words) as raised:
         read_everything(filled)
     assert str(filled) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "forged", [{"seed": "x"}, {"seed": -4}, {"seed": 2**64}, {}, {"seed": 3, "direction": "up"}], ids=str
+)
+def test_forged_settings_are_refused_by_name(filled, forged):
+    with sqlite3.connect(filled) as db:
+        db.execute("UPDATE settings SET record = ?, crc = ?", settings_row(forged)[1:])
+    db.close()
+    word = "direction" if "direction" in forged else "seed"
+    with pytest.raises(StorageError, match=f"the settings: {word}: expected .* got") as raised:
+        StudyView.read(filled)
+    assert str(filled) in str(raised.value)
+    assert any(f"the settings: {word}" in problem for problem in examine(filled).problems)
 
 
 @pytest.mark.parametrize("column", ["value", "cause", "state", "rank"])

@@ -58,6 +58,7 @@ MAX_STUDIES = 200
 MAX_COMPARED = 30
 ROWS_PER_PAGE = 100
 FIGURES = ("map", "surrogate", "params")
+EVENTS = "text/event-stream"
 PORT = 8765
 PORTS_TRIED = 20
 SEND_BUFFER = 2**16  # bytes
@@ -205,6 +206,8 @@ class LivePage:
         study = self._study(request)
         if self._listeners >= MAX_LISTENERS:
             return _refused("too many pages listen; this one asks instead")
+        if request.method == "HEAD":  # its answer has no body, so nobody would notice when it goes on for ever
+            return Response(media_type=EVENTS)
 
         async def ticks() -> AsyncIterator[str]:
             while not self.closing.is_set():
@@ -503,7 +506,7 @@ class _Stream(StreamingResponse):
     """Events, and a word when nobody listens to them any more, whether or not the first one was sent."""
 
     def __init__(self, events: AsyncIterator[str], left: Callable[[], None]) -> None:
-        super().__init__(events, media_type="text/event-stream")
+        super().__init__(events, media_type=EVENTS)
         self._left = left
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from nasbot import _json
+from nasbot._rng import checked_seed
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, Vocabulary
 from nasbot.candidate import Candidate, Params
@@ -285,10 +286,16 @@ def settings_row(settings: Mapping[str, Json]) -> Row:
 
 
 def settings_of(row: Row) -> dict[str, Json]:
-    """The settings that ``settings_row`` wrote."""
+    """The settings that ``settings_row`` wrote; what no study could have been begun with is refused."""
     if not _is_intact(row):
         raise StorageError("the settings are damaged: their checksum does not fit")
-    return decoded("the settings", row[1])
+    settings = decoded("the settings", row[1])
+    stored_direction(settings)
+    try:
+        checked_seed(settings.get("seed"))
+    except OptionError as error:
+        raise StorageError(f"the settings: {error}") from None
+    return settings
 
 
 def stored_direction(settings: Mapping[str, Json] | None) -> Direction:
