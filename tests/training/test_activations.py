@@ -5,8 +5,9 @@ import pytest
 import torch
 from torch.nn import functional
 
+from nasbot.architecture.activations import ACTIVATIONS
 from nasbot.errors import VocabularyError
-from nasbot.training.activations import ACTIVATIONS, activation_of, moments
+from nasbot.training.activations import activate, activation_of, moments
 
 TORCH = {
     "": lambda z: z,
@@ -26,14 +27,14 @@ TORCH = {
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_each_is_what_torch_calls_by_that_name(name):
     z = torch.linspace(-30, 30, 601)[:, None]
-    torch.testing.assert_close(ACTIVATIONS[name].apply(z.clone()), TORCH[name](z), rtol=0, atol=1e-6)
+    torch.testing.assert_close(activate(name)(z.clone()), TORCH[name](z), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_moments_are_those_of_many_draws(name):
     activation = ACTIVATIONS[name]
     z = activation.spread * torch.from_numpy(np.random.default_rng(0).standard_normal((400_000, 1)))
-    emitted = activation.apply(z).numpy()
+    emitted = activate(name)(z).numpy()
     mean, power = moments(name)
     assert mean == pytest.approx(emitted.mean() if activation.centred else 0.0, abs=3e-3)
     assert power == pytest.approx(((emitted - mean) ** 2).mean(), rel=1e-2)
@@ -44,7 +45,7 @@ def test_gradients_neither_vanish_nor_explode(name):
     """E[f'²] of the spread, per unit, over the power of what is emitted: 1 keeps gradients, per layer, as they are."""
     activation = ACTIVATIONS[name]
     z = torch.from_numpy(np.random.default_rng(1).standard_normal((400_000, 1)) * activation.spread).requires_grad_()
-    emitted = activation.apply(z.clone())
+    emitted = activate(name)(z.clone())
     (slopes,) = torch.autograd.grad(emitted.sum() if emitted.shape[1] == 1 else (emitted * emitted.sign()).sum(), z)
     growth = float((slopes**2).mean()) * activation.spread**2 / (moments(name).power * emitted.shape[1])
     assert 0.97 < growth < 1.1, f"{name}: a gradient grows by {growth:.3f} at each layer"

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from nasbot.architecture import Architecture, Label, Layer, initial_pool
+from nasbot.architecture.activations import ACTIVATIONS
 from nasbot.architecture.blocks import chain
 from nasbot.testing.networks import random_architecture
 from nasbot.training._dense_plan import DensePlan
-from nasbot.training.activations import ACTIVATIONS
 from nasbot.training.loop import _dropping as dropping
 from nasbot.training.loop import autograd_stepper, loss_of, planned_stepper, training_loss
 from nasbot.training.module import build

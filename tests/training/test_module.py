@@ -8,11 +8,11 @@ import torch
 from torch.nn import functional as F
 
 from nasbot.architecture import Architecture, Label, LabelPenalties, Layer, Role, Signal, Vocabulary, initial_pool
+from nasbot.architecture.activations import ACTIVATIONS
 from nasbot.architecture.blocks import chain
 from nasbot.architecture.resources import resources
 from nasbot.errors import OptionError, VocabularyError
 from nasbot.testing.networks import random_architecture
-from nasbot.training.activations import ACTIVATIONS
 from nasbot.training.module import build
 
 KINDS = ("mlp-reg", "mlp-class", "cnn")

@@ -66,7 +66,9 @@ class Label:
     width_factor: int = 1  # channels really leaving per unit (crelu 2); masses count units, as the paper does
     joins_skips: bool = False  # a skip to a smaller image goes through layers of this label (App. B.2: avg-pool)
     # What nasbot.training builds of it; docs/explanation/training.md says how these meet.
-    activation: str = ""  # applied to what the weights give, by its name in nasbot.training.activations; "": nothing
+    activation: str = (
+        ""  # applied to what the weights give, by its name in nasbot.architecture.activations; "": nothing
+    )
     pooling: str = ""  # max or average, over windows as wide as the label shrinks
     batch_norm: bool | None = None  # between weights and activation; None: where there is a kernel_size
     dropout: float = 0.0  # the share of channels left out at each training step

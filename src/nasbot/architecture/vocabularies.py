@@ -1,8 +1,8 @@
 """The paper's three vocabularies (Appendix A.3, "Label Penalty Matrices"): MLP-REG, MLP-CLASS and CNN.
 
-Beside them, ours: ``mlp-reg+`` and ``mlp-class+`` are the paper's with the smooth rectifiers of today, a residual dense
-layer and layer normalisation. A residual layer is to a relu layer what res is to conv in a CNN; a normalisation weighs
-as much as the channels it passes on, and matches only its like.
+Beside them, ours: ``mlp-reg+`` and ``mlp-class+`` are the paper's with the other activations of ``activations.py``, a
+residual dense layer and layer normalisation. A residual layer is to a relu layer what res is to conv in a CNN; a
+normalisation weighs as much as the channels it passes on, and matches only its like.
 """
 
 from __future__ import annotations
@@ -10,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import combinations, product
 
+from nasbot.architecture.activations import ACTIVATIONS
 from nasbot.architecture.labels import Label, Role, Signal, Vocabulary
 from nasbot.architecture.penalties import NON_ASSIGNMENT_COST, LabelPenalties
 from nasbot.errors import VocabularyError
 
-RECTIFIERS = ("relu", "crelu", "leaky-relu", "softplus", "elu")
-SMOOTH_RECTIFIERS = ("gelu", "silu", "mish")
-SIGMOIDS = ("logistic", "tanh")
+
+def _activations(family: str, *, in_paper: bool) -> tuple[str, ...]:
+    return tuple(name for name, row in ACTIVATIONS.items() if row.family == family and row.in_paper == in_paper)
+
+
+RECTIFIERS, SIGMOIDS = (_activations(family, in_paper=True) for family in ("rectifier", "sigmoid"))
+OUR_RECTIFIERS, OUR_SIGMOIDS = (_activations(family, in_paper=False) for family in ("rectifier", "sigmoid"))
 RESIDUAL = 0.1  # of the cost of no assignment: what a shortcut adds to the distance between two layers
 DECISIONS = {"linear": "", "softmax": "softmax"}  # decision labels, and what they do to their sums
 RESIDUAL_DENSE, LAYER_NORM = "res-dense", "layer-norm"
@@ -30,12 +35,13 @@ def mlp_penalties(labels: tuple[str, ...]) -> LabelPenalties:
 
     M(res-dense, x) = 0.9 M(relu, x) + 0.1, as for residual convolutions.
     """
-    rectifiers = [x for x in (*RECTIFIERS, *SMOOTH_RECTIFIERS) if x in labels]
-    within = [*combinations(rectifiers, 2), *combinations(SIGMOIDS, 2)]
-    pairs = dict.fromkeys(within, 0.1) | dict.fromkeys(product(rectifiers, SIGMOIDS), 0.25)
+    rectifiers = [x for x in (*RECTIFIERS, *OUR_RECTIFIERS) if x in labels]
+    sigmoids = [x for x in (*SIGMOIDS, *OUR_SIGMOIDS) if x in labels]
+    within = [*combinations(rectifiers, 2), *combinations(sigmoids, 2)]
+    pairs = dict.fromkeys(within, 0.1) | dict.fromkeys(product(rectifiers, sigmoids), 0.25)
     if RESIDUAL_DENSE in labels:
-        for x in (*rectifiers, *SIGMOIDS):
-            plain = 0.0 if x == "relu" else 0.25 if x in SIGMOIDS else 0.1
+        for x in (*rectifiers, *sigmoids):
+            plain = 0.0 if x == "relu" else 0.25 if x in sigmoids else 0.1
             pairs[RESIDUAL_DENSE, x] = (1 - RESIDUAL) * plain + RESIDUAL * NON_ASSIGNMENT_COST
     return LabelPenalties.from_pairs(labels, pairs)
 
@@ -62,18 +68,17 @@ def _ends(signal: Signal) -> tuple[Label, Label]:
 
 
 def _mlp(name: str, decision: str, *, extended: bool = False) -> Vocabulary:
-    rectifiers = [
+    dense = [
         Label(
             name=x,
             takes_units=True,
-            family="rectifier",
-            group="rectifier",
-            width_factor=2 if x == "crelu" else 1,
+            family=ACTIVATIONS[x].family,
+            group=ACTIVATIONS[x].family,
+            width_factor=1 + ACTIVATIONS[x].of_both_signs,
             activation=x,
         )
-        for x in RECTIFIERS + SMOOTH_RECTIFIERS * extended
+        for x in (*RECTIFIERS, *OUR_RECTIFIERS * extended, *SIGMOIDS, *OUR_SIGMOIDS * extended)
     ]
-    sigmoids = [Label(name=x, takes_units=True, family="sigmoid", group="sigmoid", activation=x) for x in SIGMOIDS]
     ending = Label(name=decision, role=Role.DECISION, family="decision", activation=DECISIONS[decision])
     more = (
         Label(
@@ -87,7 +92,7 @@ def _mlp(name: str, decision: str, *, extended: bool = False) -> Vocabulary:
         ),
         Label(name=LAYER_NORM, family="norm", operation="layer-norm"),
     )
-    labels = (*_ends(Signal.VECTOR), *rectifiers, *sigmoids, *more * extended, ending)
+    labels = (*_ends(Signal.VECTOR), *dense, *more * extended, ending)
     return Vocabulary(name, labels, mlp_penalties(tuple(label.name for label in labels)))
 
 

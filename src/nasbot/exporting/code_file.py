@@ -15,12 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from nasbot.architecture.activations import ACTIVATIONS
 from nasbot.data.preparations import Preparation
 from nasbot.data.preprocessing import Images, NumberTarget, Preprocessing, Table
 from nasbot.errors import ExportError
 from nasbot.exporting.code_tables import columns_constant, imports_of, main_of, prepare_table
 from nasbot.exporting.lowering import INPUT, lowered
-from nasbot.training.activations import ACTIVATIONS
 from nasbot.training.ensemble import Ensemble, networks_of
 from nasbot.training.module import RATE_SCALE, Network
 from nasbot.training.operations import Step

@@ -4,7 +4,7 @@ Every step gives one value and names those it takes; ``x0`` is the network's inp
 
     linear, conv, norm, layer_norm
                               with weights: ``part`` is their prefix in the network's state, ``attribute`` a short name
-    activation                by its name in ``nasbot.training.activations``
+    activation                by its name in ``nasbot.architecture.activations``
     max_pool, avg_pool        over windows of ``size``, those at the border cut
     pixel_mean                of each image, one number per channel
     cat, add                  of channels; of equal shapes

@@ -18,13 +18,13 @@ import torch
 from torch import Tensor
 
 from nasbot._typing import Json
+from nasbot.architecture.activations import ACTIVATIONS
 from nasbot.data.preparations import Preparation
 from nasbot.data.preprocessing import Preprocessing
 from nasbot.errors import ExportError, OptionError
 from nasbot.exporting.averaging import Averaging
 from nasbot.exporting.lowering import INPUT, lowered
 from nasbot.exporting.raw_numbers import RawNumbers
-from nasbot.training.activations import ACTIVATIONS
 from nasbot.training.ensemble import Ensemble, Prepared, networks_of
 from nasbot.training.module import Network
 from nasbot.training.operations import Step

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from nasbot.training.activations import ACTIVATIONS
+from nasbot.architecture.activations import ACTIVATIONS
 from nasbot.training.operations import TRACED
 
 # By the name of the module's class or of the function, in lower case and without underscores.

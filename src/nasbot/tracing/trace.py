@@ -26,6 +26,7 @@ import torch
 from torch import fx, nn
 
 from nasbot.architecture import BUILT_IN, CNN, MLP_REG_PLUS, Architecture, Label, Layer, Vocabulary, vocabulary_of
+from nasbot.architecture.activations import ACTIVATIONS
 from nasbot.architecture.attributes import Attributes, kept_by
 from nasbot.errors import InvalidArchitectureError, OptionError, TraceError
 from nasbot.tracing._drafts import (
@@ -58,7 +59,6 @@ from nasbot.tracing._drafts import (
     window_of,
 )
 from nasbot.tracing._tracers import SHAPE, attribute, graph_of
-from nasbot.training.activations import ACTIVATIONS
 from nasbot.training.module import Network
 from nasbot.training.operations import TRACED
 

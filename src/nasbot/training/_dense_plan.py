@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from nasbot.architecture import Role
-from nasbot.training.activations import ACTIVATIONS, Steps
+from nasbot.training.activations import STEPS, Steps
 from nasbot.training.module import Network
 from nasbot.training.operations import DecisionLayer, Dense, DenseLayer
 from nasbot.training.optimisers import Group, groups_of
@@ -63,7 +63,7 @@ class DensePlan:
         if network.dropouts or any(p.device.type != "cpu" for p in network.parameters()):
             return False
         return all(
-            type(part) is DecisionLayer or (type(part) is DenseLayer and part.activation.steps is not None)
+            type(part) is DecisionLayer or (type(part) is DenseLayer and part.name in STEPS)
             for part in network.layers.values()
         )
 
@@ -91,9 +91,9 @@ class DensePlan:
             if label.role is Role.DECISION:
                 place = decisions.index(u)
                 sums, gradient = self.decisions[place], self.decisions_gradient[place]
-                work = _Work(sums, sums, sums, None, gradient, gradient, part.bias.data, _grad(part.bias), _steps(""))
+                work = _Work(sums, sums, sums, None, gradient, gradient, part.bias.data, _grad(part.bias), STEPS[""])
             else:
-                steps = _steps(label.activation)
+                steps = STEPS[label.activation]
                 sums, sums_gradient = zeros(n, part.out_features), zeros(n, part.out_features)
                 shares = steps.in_place and label.width_factor == 1
                 activated = sums if shares else zeros(n, part.out_features * label.width_factor)
@@ -261,9 +261,3 @@ def _flattened(network: Network, settings: Settings) -> tuple[list[Group], list[
 def _grad(parameter: Tensor) -> Tensor:
     assert parameter.grad is not None
     return parameter.grad
-
-
-def _steps(activation: str) -> Steps:
-    steps = ACTIVATIONS[activation].steps
-    assert steps is not None  # ``serves`` has looked
-    return steps

@@ -38,7 +38,7 @@ from torch.nn import functional
 from nasbot.architecture import Label, Layer, Role, Signal
 from nasbot.architecture.operations import OPERATIONS
 from nasbot.errors import VocabularyError
-from nasbot.training.activations import activation_of, moments
+from nasbot.training.activations import activate, activation_of, moments
 
 # Small enough that a network begins by predicting next to nothing, large enough that what is behind learns at once.
 DECISION_SPREAD = 0.3
@@ -97,7 +97,11 @@ class Part(nn.Module):
 
     def __init__(self, label: Label) -> None:
         super().__init__()
+        self._take_activation(label)
+
+    def _take_activation(self, label: Label) -> None:
         self.name, self.activation = label.activation, activation_of(label.activation, label.name)
+        self.activate = activate(self.name)
 
     def set_weights(self, label: Label, entering: Emission, rng: np.random.Generator) -> None:
         """Behind the first convolution of a residual layer stands its own activation."""
@@ -122,10 +126,10 @@ class DenseLayer(Part, Dense):
 
     def __init__(self, entering: int, units: int, label: Label) -> None:
         Dense.__init__(self, entering, units)
-        self.name, self.activation = label.activation, activation_of(label.activation, label.name)
+        self._take_activation(label)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.activation.apply(functional.linear(x, self.weight, self.bias))
+        return self.activate(functional.linear(x, self.weight, self.bias))
 
     def lowered(self, u: int, taken: str) -> Steps:
         yield Step(f"sum{u}", "linear", (taken,), u, f"layers.{u}", f"layer{u}", self)
@@ -159,7 +163,7 @@ class WeightedLayer(Part):
         self.norm = made[label.norm](weighted.weight.shape[0]) if label.normalises else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.activation.apply(self.norm(getattr(self, self.own)(x)))
+        return self.activate(self.norm(getattr(self, self.own)(x)))
 
     def lowered(self, u: int, taken: str) -> Steps:
         op, attribute = ("linear", f"layer{u}") if self.own == "dense" else ("conv", f"conv{u}")
@@ -182,8 +186,8 @@ class ResidualLayer(Part):
     def forward(self, x: Tensor) -> Tensor:
         y = x
         for i, (conv, norm) in enumerate(zip(self.convs, self.norms, strict=True)):
-            y = norm(conv(self.activation.apply(y) if i else y))
-        return self.activation.apply(y + shortcut(x, y.shape[1], self.stride))
+            y = norm(conv(self.activate(y) if i else y))
+        return self.activate(y + shortcut(x, y.shape[1], self.stride))
 
     def lowered(self, u: int, taken: str) -> Steps:
         value = taken
@@ -218,7 +222,7 @@ class ResidualDenseLayer(Part):
         self.projection = Dense(entering, units) if entering != units else None
 
     def forward(self, x: Tensor) -> Tensor:
-        branch: Tensor = self.second(self.activation.apply(self.first(self.norm(x))))
+        branch: Tensor = self.second(self.activate(self.first(self.norm(x))))
         return branch + (x if self.projection is None else self.projection(x))
 
     def set_weights(self, label: Label, entering: Emission, rng: np.random.Generator) -> None:
@@ -300,7 +304,7 @@ class OwnLayer(Part):
         return made
 
     def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.activation.apply(self.module(x))
+        y: Tensor = self.activate(self.module(x))
         if y.shape[1] != self.leaving:
             raise VocabularyError(f"label {self.label}: expected {self.leaving} channels to leave it, got {y.shape[1]}")
         return y
