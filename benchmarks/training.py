@@ -29,9 +29,11 @@ from benchmarks.bars import Bar
 from nasbot.architecture import Architecture, Layer, blocked_cnn, blocked_mlp, chain, residual_cnn, vgg_like
 from nasbot.data.dataset import Dataset, named_dataset
 from nasbot.testing.networks import random_architecture
-from nasbot.training.loop import batches_of, loss_of, stepper, train
+from nasbot.training.loop import train
+from nasbot.training.losses import loss_of
 from nasbot.training.module import build
 from nasbot.training.recipes import FAST
+from nasbot.training.steps import batches_of, stepper
 
 N_SAMPLES = {"mlp": 8192, "cnn": 1024}
 FEATURES, IMAGE, N_CLASSES = 20, (3, 16, 16), 10

@@ -33,8 +33,9 @@ from nasbot.automl.plan import fitting_baseline
 from nasbot.data.dataset import Dataset, dataset_of, named_dataset
 from nasbot.data.named import load
 from nasbot.study import Budget
-from nasbot.training.loop import Trained, predictions, train
+from nasbot.training.loop import Trained, train
 from nasbot.training.objective import computing_threads
+from nasbot.training.predictions import predictions
 from nasbot.training.recipes import FAST
 
 RECORDS = Path(__file__).parent.parent / "docs" / "results" / "records" / "model.jsonl"

@@ -17,9 +17,9 @@ from nasbot.errors import OptionError
 from nasbot.execution import LocalExecutor
 from nasbot.execution.base import Finished, Job
 from nasbot.execution.evaluation import failure_of
-from nasbot.training.loop import autograd_stepper
 from nasbot.training.module import build
 from nasbot.training.recipes import FAST
+from nasbot.training.steps import autograd_stepper
 from nasbot.trial import FailureCause
 from tests.automl.seen_card import card_seen
 

@@ -12,7 +12,8 @@ from nasbot.automl.summary import record_of
 from nasbot.data.dataset import dataset_of
 from nasbot.data.metrics import METRICS, truth_of
 from nasbot.errors import OptionError, StudyError
-from nasbot.training.loop import answers, predictions, train
+from nasbot.training.loop import train
+from nasbot.training.predictions import answers, predictions
 from nasbot.training.recipes import FAST
 from nasbot.trial import Direction
 

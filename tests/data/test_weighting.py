@@ -14,9 +14,11 @@ from nasbot.data.dataset import Dataset, dataset_of
 from nasbot.data.metrics import METRICS
 from nasbot.data.weighting import parsed_class_weight
 from nasbot.errors import DataError, OptionError
-from nasbot.training.loop import autograd_stepper, losses_of, planned_stepper, train, training_loss
+from nasbot.training.loop import train
+from nasbot.training.losses import losses_of, training_loss
 from nasbot.training.module import build
 from nasbot.training.recipes import FAST
+from nasbot.training.steps import autograd_stepper, planned_stepper
 from tests.data.test_metrics import CASES, CLASSES, NUMBERS, one_hot, theirs
 
 WEIGHTED = {

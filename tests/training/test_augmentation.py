@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from nasbot.training.augmentation import augmented, mixed
-from nasbot.training.loop import autograd_stepper, training_loss
+from nasbot.training.losses import training_loss
 from nasbot.training.module import build
 from nasbot.training.recipes import FAST
+from nasbot.training.steps import autograd_stepper
 from tests.training.test_loop import CNN
 
 N, HEIGHT, WIDTH = 40, 16, 24

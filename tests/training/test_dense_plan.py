@@ -12,9 +12,10 @@ from nasbot.architecture.blocks import chain
 from nasbot.testing.networks import random_architecture
 from nasbot.training._dense_plan import DensePlan
 from nasbot.training.loop import _dropping as dropping
-from nasbot.training.loop import autograd_stepper, loss_of, planned_stepper, training_loss
+from nasbot.training.losses import loss_of, training_loss
 from nasbot.training.module import build
 from nasbot.training.recipes import FAST, PAPER
+from nasbot.training.steps import autograd_stepper, planned_stepper
 from tests.training.test_module import IMAGES, own
 
 KINDS = ("mlp-reg", "mlp-class")

@@ -14,7 +14,8 @@ from nasbot.data.dataset import Dataset, dataset_of
 from nasbot.data.metrics import METRICS, truth_of
 from nasbot.errors import OptionError
 from nasbot.training.folds import cross_validated, fold_numbers, folded, judged_part
-from nasbot.training.loop import people_predictions, train
+from nasbot.training.loop import train
+from nasbot.training.predictions import people_predictions
 from nasbot.training.recipes import FAST, FEW_ROWS
 
 RNG = np.random.default_rng(0)

@@ -13,10 +13,13 @@ from nasbot.architecture.blocks import chain, residual_cnn
 from nasbot.data.dataset import Dataset, Part, dataset_of
 from nasbot.errors import DataError, DivergedError, OptionError, RefusedError
 from nasbot.testing.networks import random_architecture
-from nasbot.training import loop
-from nasbot.training.loop import batches_of, losses, train, training_loss
+from nasbot.training import loop, steps
+from nasbot.training.loop import train
+from nasbot.training.losses import losses_of, training_loss
 from nasbot.training.module import build
+from nasbot.training.predictions import predictions
 from nasbot.training.recipes import FAST, PAPER, Settings
+from nasbot.training.steps import batches_of
 from tests.training.test_module import vocabulary
 
 SHORT = FAST.changed(n_steps=60, n_validations=6)
@@ -159,7 +162,8 @@ def test_the_returned_weights_are_those_of_the_best_look(arch, which, request):
     values = {point.step: point.value for point in trained.curve}
     assert values[trained.best_step] == min(values.values()) == trained.score
     X, y = torch.from_numpy(data.valid.X), torch.from_numpy(data.valid.y)
-    assert losses(trained.network, X, y)[0] == pytest.approx(trained.loss, rel=1e-6)
+    out = predictions(trained.network, X)
+    assert losses_of(out, y, classifies=data.is_classification)[0] == pytest.approx(trained.loss, rel=1e-6)
     assert not trained.network.training
     for name, p in trained.network.named_parameters():
         assert p.is_contiguous(), name
@@ -295,7 +299,7 @@ def test_data_are_read_from_a_folder_that_cannot_be_written(numbers, tmp_path):
 @pytest.mark.parametrize("shape", [(3,), (2, 4, 4)])
 def test_an_epoch_shows_every_sample_once_but_for_a_short_end(shape, copies, monkeypatch):
     if not copies:
-        monkeypatch.setattr(loop, "MAX_EPOCH_COPY", 0)
+        monkeypatch.setattr(steps, "MAX_EPOCH_COPY", 0)
     y = torch.arange(23)
     X = y.float().reshape(23, *[1] * len(shape)).expand(23, *shape).contiguous()
     batches = batches_of((X, y), 5, rng=np.random.default_rng(0))

@@ -19,9 +19,11 @@ from nasbot.errors import FileError, OptionError, StorageError
 from nasbot.execution.base import Job
 from nasbot.execution.evaluation import LiveTrial, evaluate
 from nasbot.training import weights
-from nasbot.training.loop import losses, train
+from nasbot.training.loop import train
+from nasbot.training.losses import losses_of
 from nasbot.training.module import build
 from nasbot.training.objective import TrainingObjective, keep_best, predictions_path, weights_path
+from nasbot.training.predictions import predictions
 from nasbot.training.recipes import FAST, PAPER
 from nasbot.training.weights import load_weights, read_predictions, read_weights, save_weights
 from nasbot.trial import Failed, FailureCause, History, Scored, Trial
@@ -67,7 +69,8 @@ def test_its_weights_are_the_best_ones(folder, tmp_path):
     network = build(MLP, input_shape=(7,), n_outputs=1, seed=99)
     load_weights(network, weights_path(tmp_path / "weights", 3))
     valid = Dataset.load(folder).valid
-    loss, _ = losses(network, torch.from_numpy(np.array(valid.X)), torch.from_numpy(np.array(valid.y)))
+    out = predictions(network, torch.from_numpy(np.array(valid.X)))
+    loss, _ = losses_of(out, torch.from_numpy(np.array(valid.y)), classifies=network.classifies)
     assert loss == pytest.approx(outcome.value, rel=1e-6)
 
 

@@ -11,9 +11,9 @@ from nasbot.errors import ExportError, StorageError, VocabularyError
 from nasbot.exporting.export import export
 from nasbot.exporting.model_file import load_model
 from nasbot.training._dense_plan import DensePlan
-from nasbot.training.loop import autograd_stepper
 from nasbot.training.module import build
 from nasbot.training.recipes import FAST
+from nasbot.training.steps import autograd_stepper
 
 PLACE = "tests.training.own_layers"
 

@@ -10,8 +10,10 @@ from sklearn.metrics import mean_poisson_deviance
 from nasbot.architecture import Layer, chain
 from nasbot.data.dataset import dataset_of
 from nasbot.errors import OptionError
-from nasbot.training.loop import people_predictions, predictions, train, training_loss
+from nasbot.training.loop import train
+from nasbot.training.losses import training_loss
 from nasbot.training.module import build
+from nasbot.training.predictions import people_predictions, predictions
 from nasbot.training.recipes import FAST, Settings
 
 MLP = chain("mlp-reg", [Layer("relu", 24), Layer("relu", 24)])

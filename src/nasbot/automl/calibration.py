@@ -90,8 +90,9 @@ def means_the_same_mirrored(arch: Architecture, data: Dataset, recipe: Recipe, *
 
     So it is with photographs, and not with digits. ``seconds`` end a training that would take longer.
     """
-    from nasbot.training.loop import metrics_of, train
+    from nasbot.training.loop import train
     from nasbot.training.objective import computing_threads
+    from nasbot.training.predictions import metrics_of
 
     plain = recipe.changed(n_steps=MIRROR_STEPS, check_every=MIRROR_STEPS, augmentation="none")
     mirrored = replace(data.valid, X=np.ascontiguousarray(data.valid.X[..., ::-1]))

@@ -172,8 +172,8 @@ def _some(part: Part) -> Part:
 
 def _answering(model: Model, data: Dataset) -> Callable[[np.ndarray], np.ndarray]:
     """From standardised rows to probabilities, or numbers in people's units, (n, outputs)."""
-    from nasbot.training.loop import answers
     from nasbot.training.predicting import outputs_of
+    from nasbot.training.predictions import answers
 
     step = None if model.preprocessing is None else model.preprocessing.preparation
 

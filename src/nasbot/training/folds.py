@@ -17,7 +17,9 @@ from nasbot._rng import Role, stream
 from nasbot.data.dataset import Dataset, Part
 from nasbot.data.metrics import Metric
 from nasbot.data.splitting import nested_rows
-from nasbot.training.loop import OnValidation, Trained, Validation, losses_of, people_answers, predictions, scored
+from nasbot.training.loop import OnValidation, Trained
+from nasbot.training.losses import losses_of
+from nasbot.training.predictions import Validation, people_answers, predictions, scored
 from nasbot.trial import Point
 
 Folds = Sequence[tuple[Dataset, np.ndarray]]

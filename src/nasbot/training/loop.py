@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -25,27 +23,22 @@ from nasbot._rng import Role, derived_seed, stream
 from nasbot.architecture import Architecture
 from nasbot.architecture.attributes import Attributes
 from nasbot.data.dataset import Dataset, Part
-from nasbot.data.metrics import METRICS, Metric, truth_of
+from nasbot.data.metrics import Metric
 from nasbot.errors import DataError, DivergedError, OptionError
-from nasbot.training._dense_plan import DensePlan
-from nasbot.training.augmentation import augmented, mixed
 from nasbot.training.estimates import check_affordable, estimate
+from nasbot.training.losses import losses_of
 from nasbot.training.module import Network, build
-from nasbot.training.optimisers import groups_of, optimiser_of
+from nasbot.training.predictions import Validation, metrics_of, predictions, scored
 from nasbot.training.products import is_worth_it, quick_products
 from nasbot.training.recipes import FAST, POISSON, Recipe, Settings, recipe_of
+from nasbot.training.steps import Batch, batches_of, stepper, tensor_of
 from nasbot.trial import Point
 
 TOO_HIGH = 1e9  # a loss from which nothing comes back in single precision
-# A permuted copy of the inputs serves a whole epoch of batches; beyond this many bytes each batch is gathered alone.
-MAX_EPOCH_COPY = 64_000_000
-CHUNK_NUMBERS = 2_000_000  # inputs that are validated together, so that a validation needs little memory
-MAX_CHUNK = 4096
 # The first part of a limited time in which the clock changes nothing: first steps are slow, and trainings that keep
 # well within their time must come out equal to the last bit, whatever the machine was doing.
 UNHURRIED = 0.1
 NONE = Attributes()
-TINY_RATE = 1e-12  # the logarithm of nothing is no number
 DROP = 0.1  # what a step of the "steps" schedule multiplies the learning rate by
 
 Report = Callable[[int, float], object]
@@ -178,34 +171,6 @@ def _check(data: Dataset, seconds: float | None, device: str) -> None:
 
 
 # -- the course of one training ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Validation:
-    """The validation part as it was after a step."""
-
-    step: int
-    loss: float
-    score: float
-    cost: tuple[float, float]  # lower is better; second the loss of metrics, which often have equal values
-
-
-def scored(
-    step: int,
-    out: np.ndarray,
-    losses: tuple[float, float | None],
-    data: Dataset,
-    part: Part,
-    metric: Metric | None,
-    by_error: bool = False,
-) -> Validation:
-    """What outputs for the rows of a part are worth, their loss and share of wrong classes being known."""
-    loss, error = losses
-    if metric is not None:
-        value = metric(truth_of(data, part.y), answers(out, data), part.weights)
-        return Validation(step, loss, value, (metric.cost(value), loss))
-    value = error if by_error and error is not None else loss
-    return Validation(step, loss, value, (value, 0.0))
 
 
 class _Course:
@@ -372,233 +337,9 @@ def _dropping(network: Network, share: float) -> Iterator[None]:
             hook.remove()
 
 
-# -- batches -----------------------------------------------------------------------------------------------------------
-
-
-Batch = tuple[Tensor, ...]  # inputs, target, and the rows' weights where they have some
-
-
-def batches_of(part: Batch, size: int, *, rng: np.random.Generator) -> Iterator[Batch]:
-    """Batches of this size without end: a new permutation for each epoch, what is left of it thrown away."""
-    X, *others = part
-    as_copy = X.ndim == 2 and X.numel() * X.element_size() <= MAX_EPOCH_COPY
-    n_batches = len(X) // size
-    while True:
-        order = torch.from_numpy(rng.permutation(len(X))[: n_batches * size]).to(X.device)
-        epoch = [tensor.index_select(0, order) for tensor in others]
-        X_epoch = X.index_select(0, order) if as_copy else None
-        for start in range(0, n_batches * size, size):
-            rest = [tensor[start : start + size] for tensor in epoch]
-            if X_epoch is not None:
-                yield X_epoch[start : start + size], *rest
-                continue
-            x = X.index_select(0, order[start : start + size])
-            if x.ndim == 4:
-                x = x.contiguous(memory_format=torch.channels_last)
-            yield x, *rest
-
-
 def _on(device: torch.device, part: Part, weights: np.ndarray | None) -> Batch:
     arrays = (part.X, part.y, *(() if weights is None else (weights,)))
-    return tuple(_tensor(array).to(device) for array in arrays)
-
-
-def _tensor(array: np.ndarray) -> Tensor:
-    """A tensor on the array's own memory, which is only read: a file shared by several processes, often."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The given NumPy array is not writ")
-        return torch.from_numpy(np.ascontiguousarray(array))
-
-
-# -- steps -------------------------------------------------------------------------------------------------------------
-
-
-class TakeStep(Protocol):
-    """One step on one batch; returns the batch's mean loss before it."""
-
-    def __call__(self, x: Tensor, y: Tensor, learning_rate: float, weights: Tensor | None = None, /) -> float: ...
-
-
-def stepper(network: Network, settings: Settings, batch_size: int, *, rng: np.random.Generator) -> TakeStep:
-    """take_step(x, y, learning rate[, weights]): one step on one batch; returns the batch's mean loss before it."""
-    is_plain = (settings.loss in DensePlan.LOSSES or network.classifies) and not settings.mixup
-    if is_plain and DensePlan.serves(network):
-        return planned_stepper(network, settings, batch_size)
-    return autograd_stepper(network, settings, rng=rng, is_mixed=_mixes(network))
-
-
-def planned_stepper(network: Network, settings: Settings, batch_size: int) -> TakeStep:
-    """By the written-out plan of networks of vectors."""
-    plan = DensePlan(network, settings, batch_size)
-    optimiser = optimiser_of(plan.groups, settings)
-
-    @torch.no_grad()
-    def take_step(x: Tensor, y: Tensor, learning_rate: float, weights: Tensor | None = None, /) -> float:
-        loss = plan.step(x, y, weights)
-        optimiser.step(plan.gradients, learning_rate)
-        return loss
-
-    return take_step
-
-
-def _mixes(network: Network) -> bool:
-    """Whether steps compute in bfloat16 where that is safe: on graphics cards that have it."""
-    return next(network.parameters()).device.type == "cuda" and torch.cuda.is_bf16_supported()
-
-
-def autograd_stepper(
-    network: Network, settings: Settings, *, rng: np.random.Generator, is_mixed: bool = False
-) -> TakeStep:
-    """By autograd: any network."""
-    changes_images = network.takes_images and settings.augmentation != "none"
-    groups = groups_of(network, settings)
-    parameters = [p for group in groups for p in group.parameters]
-    optimiser = optimiser_of(groups, settings)
-    sizes = [len(group.parameters) for group in groups]
-    on_cpu = parameters[0].device.type == "cpu"
-
-    def loss_on(x: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
-        def loss_to(out: Tensor, y: Tensor, weights: Tensor | None) -> Tensor:
-            exact = out.float() if is_mixed else out
-            return training_loss(
-                exact, y, settings, classifies=network.classifies, weights=weights, rate_scale=network.rate_scale
-            )
-
-        if changes_images:
-            x = augmented(x, settings.augmentation, rng=rng)
-        if not settings.mixup:
-            return loss_to(network(x), y, weights)
-        x, others, share = mixed(x, settings.mixup, rng=rng)
-        out = network(x)
-        theirs = None if weights is None else weights[others]
-        return share * loss_to(out, y, weights) + (1 - share) * loss_to(out, y[others], theirs)
-
-    def take_step(x: Tensor, y: Tensor, learning_rate: float, weights: Tensor | None = None, /) -> float:
-        if is_mixed:
-            with torch.autocast(x.device.type, dtype=torch.bfloat16):
-                loss = loss_on(x, y, weights)
-        else:
-            loss = loss_on(x, y, weights)
-        gradients = torch.autograd.grad(loss * len(x) if settings.sum_loss else loss, parameters)
-        with torch.no_grad():
-            optimiser.step(_by_group(gradients, parameters, sizes), learning_rate)
-        # Elsewhere than on the CPU, to ask for the number is to wait for it: there validations notice a divergence.
-        return float(loss.detach()) if on_cpu else 0.0
-
-    return take_step
-
-
-def _by_group(gradients: tuple[Tensor, ...], parameters: list[Tensor], sizes: list[int]) -> list[list[Tensor]]:
-    """The gradients in the groups of their parameters, each laid out in memory as its parameter is."""
-    laid_out = [
-        g if g.stride() == p.stride() else torch.empty_like(p).copy_(g)
-        for g, p in zip(gradients, parameters, strict=True)
-    ]
-    grouped, start = [], 0
-    for size in sizes:
-        grouped.append(laid_out[start : start + size])
-        start += size
-    return grouped
-
-
-def training_loss(
-    out: Tensor,
-    y: Tensor,
-    settings: Settings,
-    *,
-    classifies: bool,
-    weights: Tensor | None = None,
-    rate_scale: Tensor | None = None,
-) -> Tensor:
-    """The mean loss that steps go down: ``loss_of``, unless the settings say otherwise; each row times its weight."""
-    if classifies:
-        smooth = settings.label_smoothing
-        plain = loss_of(out, y, weights, classifies=True)
-        if not smooth:
-            return plain
-        return (1 - smooth) * plain - smooth * _weighted(out, weights)
-    if rate_scale is not None:
-        rate = (1 + out / rate_scale).clamp(min=TINY_RATE)
-        return _weighted(rate - (1 + y / rate_scale) * rate.log(), weights)
-    losses: Mapping[str, Callable[..., Tensor]] = {
-        "squared": functional.mse_loss,
-        "absolute": functional.l1_loss,
-        "huber": functional.huber_loss,
-    }
-    loss = losses[settings.loss]
-    return loss(out, y) if weights is None else _weighted(loss(out, y, reduction="none"), weights)
-
-
-def loss_of(out: Tensor, y: Tensor, weights: Tensor | None = None, *, classifies: bool) -> Tensor:
-    """Negative log-likelihood, or mean squared error over samples and outputs; each sample times its weight."""
-    loss = functional.nll_loss if classifies else functional.mse_loss
-    return loss(out, y) if weights is None else _weighted(loss(out, y, reduction="none"), weights)
-
-
-def _weighted(losses: Tensor, weights: Tensor | None) -> Tensor:
-    """The mean of losses (n,) or (n, outputs), each sample's times its weight.
-
-    Not divided by the sum of the weights: a batch of heavy samples takes a longer step than one of light ones.
-    """
-    return losses.mean() if weights is None else (losses.reshape(len(weights), -1) * weights[:, None]).mean()
-
-
-# -- validation --------------------------------------------------------------------------------------------------------
-
-
-def predictions(network: Network, X: Tensor) -> Tensor:
-    """What the network gives for all of X, a part at a time; leaves it in evaluation mode."""
-    network.eval()
-    chunk = max(1, min(MAX_CHUNK, CHUNK_NUMBERS // max(1, math.prod(network.input_shape) * (16 if X.ndim == 4 else 1))))
-    outs = []
-    with torch.inference_mode():
-        for x in torch.split(X, chunk):
-            outs.append(network(x.contiguous(memory_format=torch.channels_last) if x.ndim == 4 else x))
-    return outs[0] if len(outs) == 1 else torch.cat(outs)
-
-
-def losses(network: Network, X: Tensor, y: Tensor) -> tuple[float, float | None]:
-    """The loss on all of X, and the share of wrong classes where there are classes."""
-    return losses_of(predictions(network, X), y, classifies=network.classifies)
-
-
-def losses_of(out: Tensor, y: Tensor, weights: Tensor | None = None, *, classifies: bool) -> tuple[float, float | None]:
-    """The same of predictions; where samples have weights, the mean that these give."""
-    if weights is not None:
-        share = weights / weights.mean()
-        wrong = float(((out.argmax(dim=1) != y) * share).mean()) if classifies else None
-        return float(loss_of(out, y, share, classifies=classifies)), wrong
-    loss = float(loss_of(out, y, classifies=classifies))
-    return loss, int((out.argmax(dim=1) != y).sum()) / len(y) if classifies else None
-
-
-def answers(out: np.ndarray, data: Dataset) -> np.ndarray:
-    """A network's outputs as metrics take them: probabilities, or numbers in people's units, (n, outputs)."""
-    exact = np.asarray(out, dtype=np.float64)
-    return np.exp(exact) if data.is_classification else data.preprocessing.predicted(exact).reshape(exact.shape)
-
-
-def people_predictions(network: Network, data: Dataset, part: Part) -> np.ndarray:
-    """float32 (n, outputs): numbers in people's units, within the target's limits, or log-probabilities of classes."""
-    out = predictions(network, _tensor(part.X)).numpy() if len(part) else np.zeros((0, data.n_outputs))
-    return people_answers(out, data)
-
-
-def people_answers(out: np.ndarray, data: Dataset) -> np.ndarray:
-    """The same of a network's outputs."""
-    said = out if data.is_classification else data.preprocessing.predicted(out).reshape(out.shape)
-    return np.asarray(said, dtype=np.float32)
-
-
-def metrics_of(network: Network, data: Dataset, part: Part) -> dict[str, float]:
-    """What people ask about, in their units: mse, rmse and r2, or log_loss, error and accuracy; {} of no samples."""
-    if not len(part):
-        return {}
-    predicted, truth = answers(predictions(network, _tensor(part.X)).numpy(), data), truth_of(data, part.y)
-    names = ("log-loss", "error", "accuracy") if data.is_classification else ("mse", "rmse", "r2")
-    varies = data.is_classification or bool((truth.var(axis=0) > 0).all())
-    wanted = [name for name in names if name != "r2" or varies]
-    return {name.replace("-", "_"): METRICS[name](truth, predicted, part.weights) for name in wanted}
+    return tuple(tensor_of(array).to(device) for array in arrays)
 
 
 def _named(part: str, metrics: Mapping[str, float]) -> dict[str, float]:

@@ -101,7 +101,8 @@ class TrainingObjective:
         """Train; a divergence or a refusal is raised, and becomes a failed trial with its cause."""
         from nasbot.data.dataset import Dataset
         from nasbot.training.folds import cross_validated, with_share
-        from nasbot.training.loop import people_predictions, train
+        from nasbot.training.loop import train
+        from nasbot.training.predictions import people_predictions
         from nasbot.training.weights import save_predictions, save_weights
 
         chosen = (params or {}) if params is not None or trial is None else trial.params

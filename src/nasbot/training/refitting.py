@@ -50,7 +50,8 @@ class RefitObjective:
 
     def __call__(self, arch: Architecture, params: Params, trial: Live) -> Scored:
         """Train, and write what is left of it."""
-        from nasbot.training.loop import people_predictions, train
+        from nasbot.training.loop import train
+        from nasbot.training.predictions import people_predictions
         from nasbot.training.weights import save_predictions, save_weights
 
         stored = Dataset.load(self.data_folder)
