@@ -68,6 +68,12 @@ def test_clusters_are_not_searched_here():
         devices_of("cuda:1", on_cluster=True)
 
 
+def test_cards_that_are_reserved_are_trained_on():
+    assert devices_of("auto", on_cluster=True, gpus_per_trial=0.5) == Devices("cuda")
+    with pytest.raises(OptionError, match="gpus_per_trial: a training on the cpu uses none; expected device cuda"):
+        devices_of("cpu", on_cluster=True, gpus_per_trial=1)
+
+
 def test_cards_are_asked_of_another_process(monkeypatch):
     answer = 'print(\'{"cuda": 2, "mps": false}\')'
     monkeypatch.setattr(devices_module, "QUESTION", answer)

@@ -43,17 +43,22 @@ class Devices:
     cards: tuple[str, ...] = ()
 
 
-def devices_of(asked: str, *, on_cluster: bool = False, find: Callable[[], Found] | None = None) -> Devices:
+def devices_of(
+    asked: str, *, on_cluster: bool = False, gpus_per_trial: float = 0, find: Callable[[], Found] | None = None
+) -> Devices:
     """The devices that this word means here; OptionError, with what there is, where it means none.
 
-    On a cluster the nodes have the cards, and Ray hands them out: nothing is looked for here.
+    On a cluster the nodes have the cards, and Ray hands them out: nothing is looked for here, and "auto" is "cuda"
+    where each training reserves some.
     """
     if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", asked):
         raise OptionError(f"device: expected {WORDS}, got {asked[:40]!r}")
-    if asked == "cpu" or (on_cluster and asked == "auto"):
+    if on_cluster and asked == "cpu" and gpus_per_trial:
+        raise OptionError("gpus_per_trial: a training on the cpu uses none; expected device cuda beside it")
+    if asked == "cpu" or (on_cluster and asked == "auto" and not gpus_per_trial):
         return Devices()
     if on_cluster:
-        if asked != "cuda":
+        if asked not in ("auto", "cuda"):
             raise OptionError(f"device: a cluster hands out its cards itself; expected cpu or cuda, got {asked}")
         return Devices("cuda")
     found = (find or found_here)() if asked != "auto" or may_have_any() or find is not None else Found()

@@ -215,7 +215,11 @@ def search(
     total = Budget.of(budget)
     if executor == "auto" and is_too_short_for_processes(total.seconds) and memory_per_trial is None:
         executor, workers = "here", 1 if workers is None else workers
-    on_what = devices_of(device, on_cluster=executor == "ray") if isinstance(executor, str) else Devices()
+    on_what = (
+        devices_of(device, on_cluster=executor == "ray", gpus_per_trial=gpus_per_trial)
+        if isinstance(executor, str)
+        else Devices()
+    )
     n_workers = checked_workers(workers, on_what) if isinstance(executor, str) else executor.slots
     n_workers = 1 if executor == "here" else n_workers
     checked_seed(seed)
