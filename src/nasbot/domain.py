@@ -422,7 +422,8 @@ class Domain:
 
 
 def check_pool(pool: Sequence[Candidate], domain: Domain) -> None:
-    """Raise, naming the place, unless all of these candidates lie in the domain."""
+    """Raise, naming the place, unless all of these candidates lie in the domain and none is there twice."""
+    first: dict[str, int] = {}
     for i, candidate in enumerate(pool):
         if not isinstance(candidate.arch, Architecture):
             raise OptionError(f"pool network {i}: expected an Architecture, got {type(candidate.arch).__name__}")
@@ -431,6 +432,9 @@ def check_pool(pool: Sequence[Candidate], domain: Domain) -> None:
         except NasbotError as error:
             error.args = (f"pool network {i}: {error}",)
             raise
+        if candidate.fingerprint in first:
+            raise OptionError(f"pool networks {first[candidate.fingerprint]} and {i} are the same up to numbering")
+        first[candidate.fingerprint] = i
 
 
 # -- as plain data -----------------------------------------------------------------------------------------------------

@@ -98,6 +98,7 @@ class Prepared:
     path: Path | Address | None  # of the study; None keeps nothing
     is_resumed: bool
     history: History  # of a study that goes on
+    elapsed: Callable[[], float]  # the study's clock
     metric: Metric | None = None  # that values are of; None: the validation loss
     is_spent: bool = False  # whether the study has had its budget already, so that nothing will be trained
 
@@ -331,7 +332,8 @@ def search(
             is_spent = stored is not None and plan.end.is_spent(
                 trials=sum(t.state is not TrialState.CANCELLED for t in study.history), seconds=study.elapsed()
             )
-            on_start(Prepared(data, plan, finder, path, stored is not None, study.history, judged_by, is_spent))
+            begins = study.history, study.elapsed
+            on_start(Prepared(data, plan, finder, path, stored is not None, *begins, judged_by, is_spent))
         runs_on = executor_of(
             executor,
             workers=workers,

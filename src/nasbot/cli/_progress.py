@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from nasbot.cli._outcome import one_line
 from nasbot.storage.tally import Line, Tally, spent_in_words
@@ -27,29 +26,21 @@ LAST_SHOWN = 6
 REFRESHES = 4  # a second
 
 
-class Progress(Protocol):
-    """What a search tells about its trials."""
-
-    def __call__(self, trial: Trial) -> None: ...
-
-
 @contextmanager
 def progress(
-    budget: Budget, *, elapsed: float, trials: Sequence[Trial], metric: Metric, plan: str = ""
-) -> Iterator[Progress]:
+    budget: Budget, *, elapsed: Callable[[], float], trials: Sequence[Trial], metric: Metric, plan: str = ""
+) -> Iterator[Callable[[Trial], None]]:
     """Show what becomes of the trials that are told, for the time of this ``with``. Values are of ``metric``;
-    ``trials`` are those that a resumed study has already."""
-    from rich.console import Console
-
-    screen = Console(stderr=True, highlight=False, markup=False, emoji=False)
-    state = _State(budget, elapsed, trials, metric, width=screen.width, plan=plan)
-    if not screen.is_terminal:
+    ``elapsed`` is the study's clock; ``trials`` are those that a resumed study has already."""
+    console = screen()
+    state = _State(budget, elapsed, trials, metric, width=console.width, plan=plan)
+    if not console.is_terminal:
         yield _Lines(state)
         return
     from rich.live import Live
 
     with Live(
-        get_renderable=lambda: _table(state), console=screen, refresh_per_second=REFRESHES, transient=True
+        get_renderable=lambda: _table(state), console=console, refresh_per_second=REFRESHES, transient=True
     ) as live:
 
         def tell(trial: Trial) -> None:
@@ -98,7 +89,7 @@ class _State:
     def __init__(
         self,
         budget: Budget,
-        elapsed: float,
+        elapsed: Callable[[], float],
         trials: Sequence[Trial],
         metric: Metric,
         *,
@@ -108,7 +99,7 @@ class _State:
         self.plan = plan
         self.finished: list[Line] = []
         self.budget, self.metric, self.width = budget, metric, width
-        self.elapsed_before, self.origin = elapsed, time.monotonic()
+        self.elapsed = elapsed
         self.running: dict[int, Trial] = {}
         self.last: list[Trial] = []
         self.best: Trial | None = None
@@ -118,10 +109,6 @@ class _State:
             if trial.state.is_final:
                 self.take(trial)
         self.last.clear()
-
-    @property
-    def elapsed(self) -> float:
-        return self.elapsed_before + time.monotonic() - self.origin
 
     @property
     def n_finished(self) -> int:
@@ -156,7 +143,7 @@ class _State:
         """How much of the budget is left, in words."""
         parts = []
         if self.budget.seconds is not None:
-            remaining = self.budget.seconds - self.elapsed
+            remaining = self.budget.seconds - self.elapsed()
             parts.append(f"{duration(remaining)} left" if remaining > 0 else "finishing what runs")
         if self.budget.trials is not None:
             parts.append(f"{max(0, self.budget.trials - self.n_finished - len(self.running))} trials to begin")
@@ -236,7 +223,8 @@ def _table(state: _State) -> RenderableType:
 def _row(trial: Trial, state: _State) -> tuple[str, str, str, str, str]:
     curve = [point.value for point in trial.curve]
     if trial.state is TrialState.RUNNING:
-        took = state.elapsed - (trial.started or state.elapsed)
+        now = state.elapsed()
+        took = now - (trial.started or now)
         value = f"{min(curve, key=state.metric.cost):.4g} …" if curve else "starting"
     else:
         took = trial.seconds or 0.0

@@ -262,9 +262,8 @@ def searched(data: Dataset, *, serves: bool = False, **options: Any) -> tuple[Fo
             metric = prepared.metric or default_metric(data)
             if prepared.metric is None and not data.is_classification:  # the loss, a constant has 1; the end has units
                 metric = replace(metric, name=f"standardised {metric.name}")
-            history = prepared.history
-            plan = prepared.plan
-            shown = progress(plan.budget, elapsed=history.elapsed, trials=list(history), metric=metric, plan=str(plan))
+            plan, trials = prepared.plan, list(prepared.history)
+            shown = progress(plan.budget, elapsed=prepared.elapsed, trials=trials, metric=metric, plan=str(plan))
             tell.append(stack.enter_context(shown))
 
         try:

@@ -57,7 +57,8 @@ class Driver:
 
     def elapsed(self) -> float:
         """Seconds that the study has been driven, over all its runs; what passed after the last record is forgotten."""
-        return self._seconds_before if self._now is None else self._seconds_before + self._now() - self._origin
+        now = self._now  # once: whoever shows the study asks from another thread
+        return self._seconds_before if now is None else self._seconds_before + now() - self._origin
 
     def start_clock(self, now: Callable[[], float]) -> None:
         """Driving goes on from the last moment recorded: neither pauses nor the time between runs count."""

@@ -77,7 +77,7 @@ class Study(StudyView):
         self.pacer = pacer_of(pacer)
         first = tuple(searcher.initial_pool() if pool is None else map(searcher.domain.candidate, pool))
         self.n_pool = len(first)
-        _check_pool(first, searcher)
+        check_pool(first, searcher.domain)
         given = study_settings(
             searcher,
             seed=checked_seed(seed),
@@ -376,13 +376,3 @@ def _ending(error: BaseException) -> str:
 
 def _executor(workers: int, limits: Limits) -> Executor:
     return SerialExecutor() if workers == 1 and limits == Limits() else process_executor(workers, limits=limits)
-
-
-def _check_pool(pool: Sequence[Candidate], searcher: Searcher) -> None:
-    """Every candidate of the pool lies in the domain, and none is there twice."""
-    check_pool(pool, searcher.domain)
-    first: dict[str, int] = {}
-    for i, candidate in enumerate(pool):
-        if candidate.fingerprint in first:
-            raise OptionError(f"pool networks {first[candidate.fingerprint]} and {i} are the same up to numbering")
-        first[candidate.fingerprint] = i
