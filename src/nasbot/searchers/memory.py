@@ -111,7 +111,7 @@ class NeighbourMemory:
             self._index, self._indexed, n = NeighbourIndex(distance=self._distance), [], 0
         self._index.append(evaluated[len(self._indexed) :])
         self._indexed += evaluated[len(self._indexed) :]
-        return self._index.query(asked, k, first=len(evaluated)).numbers
+        return self._index.query(asked, min(k, len(evaluated)), first=len(evaluated)).numbers
 
 
 @dataclass(frozen=True, eq=False)
