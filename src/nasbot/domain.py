@@ -388,14 +388,16 @@ class Domain:
             [param.unit(params[name]) if name in params else math.nan for name, param in self.params.items()]
         )
 
-    def differences(self, left: Sequence[Params], right: Sequence[Params]) -> NDArray[np.float64]:
+    def units(self, every: Sequence[Params]) -> NDArray[np.float64]:
+        """``unit`` of each, (n, k)."""
+        return np.array([self.unit(params) for params in every]).reshape(len(every), len(self.params))
+
+    def differences(self, left: Sequence[Params] | NDArray[np.float64], right: Sequence[Params]) -> NDArray[np.float64]:
         """Rows (k, n, m) for the kernel: |difference| on the unit scale, 0 or 1 for an unordered choice.
 
-        0 where a param is inactive in both, 1/2 where in one of them.
+        0 where a param is inactive in both, 1/2 where in one of them. ``left`` may be the ``units`` of params.
         """
-        k = len(self.params)
-        a = np.array([self.unit(params) for params in left]).reshape(len(left), k)
-        b = np.array([self.unit(params) for params in right]).reshape(len(right), k)
+        a, b = left if isinstance(left, np.ndarray) else self.units(left), self.units(right)
         rows = np.abs(a.T[:, :, None] - b.T[:, None, :])
         for row, param in zip(rows, self.params.values(), strict=True):
             if isinstance(param, Choice) and not param.ordered:

@@ -7,7 +7,7 @@ from nasbot.acquisition import Settings, by_evolution, by_evolution_and_climbing
 from nasbot.acquisition.maximise import CLIMBERS, EDITS_PER_STEP
 from nasbot.candidate import Candidate
 from nasbot.domain import Choice, Domain, Float
-from nasbot.evolution import MutationOperator, mutation_schedule
+from nasbot.evolution import MutationOperator, mutation_schedule, one_step_edits
 from nasbot.trial import History, Scored
 from tests.searchers.problems import MLP, mlp_pool, of_outcomes, value_of
 
@@ -229,3 +229,57 @@ def test_a_network_that_is_known_with_its_best_params_is_looked_at_with_others()
     ).best
     assert best.arch == favourite
     assert best.params != DOMAIN.default()
+
+
+def crowded(n=4):
+    """A network known with several params, the best first, and a candidate right beside the second of them."""
+    rates = (1e-2, 1e-3, 3e-2, 3e-3)[:n]
+    arch, default = POOL[0].arch, DOMAIN.default()
+    known = [Candidate(arch, default | {"rate": rate}) for rate in rates]
+    history = of_outcomes((candidate, Scored(-float(i))) for i, candidate in enumerate(known))
+    return known, history, Candidate(arch, known[1].params | {"schedule": "step"})
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_lies_beside_a_known_candidate_is_found_though_its_network_is_known_with_the_first_settings(seed):
+    known, history, wanted = crowded()
+    rng = np.random.default_rng(seed)
+    settings = Settings.of(DOMAIN, history, POOL, rng)
+    assert [Candidate(wanted.arch, params) for params in settings.few().values] == known
+
+    def utility(archs, params):
+        return np.array([[float(Candidate(arch, p) == wanted) for arch in archs] for p in params])
+
+    best = by_evolution_and_climbing(
+        utility,
+        MutationOperator(MLP),
+        mlp_pool(),
+        incumbents=[trial.arch for trial in history.ranked],
+        exact_utility=utility,
+        is_rough=False,
+        settings=settings,
+        n_evaluations=20,
+        rng=rng,
+    ).best
+    assert Candidate(best.arch, best.params) == wanted
+
+
+def test_evolution_goes_on_from_a_network_that_is_known_with_all_it_is_looked_at_with():
+    known, history, _ = crowded()
+    favourite = known[0].arch
+    utility = Counted(lambda arch: 10.0 * (arch == favourite))
+    maximum = by_evolution(
+        utility,
+        MutationOperator(MLP),
+        mlp_pool(),
+        settings=Settings.of(DOMAIN, history, POOL, np.random.default_rng(0)).few(),
+        n_evaluations=5,
+        rng=np.random.default_rng(0),
+    )
+    assert maximum.best.arch != favourite  # it may not be proposed
+    steps = [one_step_edits(arch, MLP) for arch in mlp_pool()]
+    of_favourite, *of_others = ({edit.arch for edit in edits} for edits in steps)
+    children = [arch for arch in utility.asked if arch not in mlp_pool()]
+    assert sum(child in of_favourite for child in children) > sum(
+        any(child in of for of in of_others) for child in children
+    )

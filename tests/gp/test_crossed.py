@@ -68,3 +68,13 @@ def test_settings_need_rows_without_params_about_the_same_points(crossed_and_pla
         plain.with_settings(crossed.settings)
     with pytest.raises(InvalidDistancesError, match=r"\(params, 12, s\), got .* and \(2, 11, 4\)"):
         Rows.of(crossed.array).with_settings(crossed.settings[:, 1:])
+
+
+def test_params_take_their_share_of_the_hyper_parameters_off_the_samples():
+    networks, params = _points(0, N_KNOWN)
+    far, values = _between(networks, networks), networks.sum(axis=1)
+    for given, n in ((None, 10), (_between(params, params), 7)):  # 1 scale, 3 decays, noise; and 2 decays of params
+        belief = fit_belief(
+            Rows.of(None, far, params=given), values, options=BeliefOptions(), rng=np.random.default_rng(1)
+        )
+        assert len(belief.hyperparameters) == n

@@ -8,8 +8,8 @@ one-step edits of the best it found; deciding is cheap here, so it may look at m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, islice
 
@@ -21,7 +21,7 @@ from nasbot.architecture import Architecture
 from nasbot.candidate import Candidate, Params
 from nasbot.domain import Domain
 from nasbot.evolution import Edit, Evolution, MutationOperator, Step, mutation_schedule, sample_edits
-from nasbot.trial import Cancelled, History
+from nasbot.trial import History
 
 Floats = NDArray[np.float64]
 # (settings, networks) of some networks, each with every one of some settings of the params; one empty setting where no
@@ -45,7 +45,8 @@ class Settings:
 
     values: tuple[Params, ...]
     seen: Collection[str]  # fingerprints of candidates
-    networks: Collection[Architecture] = ()  # of these candidates, where there are params
+    known: Mapping[Architecture, Collection[str]] = field(default_factory=dict)  # by network, keys of their params
+    best: tuple[Candidate, ...] = ()  # of these, around which params are changed one by one
     domain: Domain | None = None  # where there are params that may be changed further
     prior: Params | None = None  # where good params are expected
     prior_weight: float = 0.0  # it fades as trials come in
@@ -63,9 +64,13 @@ class Settings:
         """Those of the best candidates, the pool's and the default, then changes of them and draws."""
         if not domain.params:
             return cls(({},), history.seen)
-        best = [trial.candidate.params for trial in history.ranked[: N_SETTINGS // 4]]
+        best = tuple(trial.candidate for trial in history.ranked[: N_SETTINGS // 4])
         made: dict[str, Params] = {}
-        for params in (*best, domain.default(), *(candidate.params for candidate in pool)):
+        for params in (
+            *(candidate.params for candidate in best),
+            domain.default(),
+            *(candidate.params for candidate in pool),
+        ):
             made.setdefault(_key(params), params)
         first = list(made.values())[: N_SETTINGS // 2]
         made = {_key(params): params for params in first}
@@ -74,9 +79,8 @@ class Settings:
                 break
             params = domain.drawn(rng) if i % 4 == 3 else domain.changed(first[i % len(first)], rng)
             made.setdefault(_key(params), params)
-        known = frozenset(trial.arch for trial in history if not isinstance(trial.outcome, Cancelled))
         weight = N_PRIOR_TRIALS / max(1.0, len(history.finished) - len(pool))
-        return cls(tuple(made.values()), history.seen, known, domain, prior, weight)
+        return cls(tuple(made.values()), history.seen, known_params(history), best, domain, prior, weight)
 
     def few(self) -> Settings:
         """The first of them, for looking at many networks."""
@@ -89,11 +93,25 @@ class Settings:
         return replace(self, values=tuple({_key(params): params for params in changed}.values()))
 
     @cached_property
+    def keys(self) -> list[str]:
+        """What tells each of the values from others."""
+        return [_key(params) for params in self.values]
+
+    @cached_property
     def log_prior(self) -> Floats:
         """What is added to the utility of each of the values."""
         if self.domain is None or self.prior is None:
             return np.zeros(len(self.values))
         return self.prior_weight * np.array([self.domain.log_prior(params, self.prior) for params in self.values])
+
+
+def known_params(history: History) -> dict[Architecture, set[str]]:
+    """Of each network the keys of the params with which it must not be proposed anew."""
+    known: dict[Architecture, set[str]] = {}
+    for trial in history:
+        if trial.candidate.fingerprint in history.seen:
+            known.setdefault(trial.arch, set()).add(_key(trial.candidate.params))
+    return known
 
 
 def _key(params: Params) -> str:
@@ -132,7 +150,7 @@ class _Candidates:
     def look_at(self, origins: Iterable[tuple[Architecture, Architecture, tuple[Step, ...]]]) -> Floats:
         """Utilities of (network, its parent, steps from it) and remember them with their whole lineage."""
         entries = list(origins)
-        params, utilities = self._best_settings([arch for arch, _, _ in entries])
+        params, utilities = self._best_settings([arch for arch, _, _ in entries], known_too=True)
         self.n_evaluations += len(entries)
         for (arch, parent, steps), chosen, value in zip(entries, params, utilities, strict=True):
             earlier = self.found.get(parent)
@@ -141,39 +159,54 @@ class _Candidates:
         return utilities
 
     def _best_settings(
-        self, archs: Sequence[Architecture], among: Settings | None = None
+        self, archs: Sequence[Architecture], among: Settings | None = None, *, known_too: bool = False
     ) -> tuple[list[Params], Floats]:
-        """The setting of highest utility for each network, of those with which it is not known yet."""
+        """The setting of highest utility for each network, of those with which it is not known yet.
+
+        Where it is known with all of them: -inf, or with ``known_too`` the highest utility that a known one has.
+        """
         settings = among or self._settings
         if not archs:
             return [], np.zeros(0)
         values = to_bits(self._utility(archs, settings.values) + settings.log_prior[:, None], UTILITY_BITS)
-        for i, arch in enumerate(archs if settings.networks else ()):
-            if arch in settings.networks:
-                for j, params in enumerate(settings.values):
-                    if Candidate(arch, params).fingerprint in settings.seen:
-                        values[j, i] = -math.inf
+        for i, arch in enumerate(archs if settings.known else ()):
+            if (known := settings.known.get(arch)) is not None:
+                seen = [key in known for key in settings.keys]
+                if not (known_too and all(seen)):
+                    values[seen, i] = -math.inf
         best = values.argmax(axis=0)
         return [settings.values[j] for j in best], values[best, np.arange(len(archs))]
 
     def tune(self) -> None:
-        """Change the params of the best networks one by one, as long as that makes one of them better."""
+        """Change the params of the best networks one by one, as long as that makes one of them better.
+
+        At first also those of the best candidates that are known: what is best may lie right beside one of them.
+        """
+        known: tuple[Candidate, ...] = self._settings.best
         for _ in range(TUNING_ROUNDS):
             best = self.proposable(TUNED)
-            around = self._settings.around(found.params for found in best)
-            params, values = self._best_settings([found.arch for found in best], around)
+            networks = list(dict.fromkeys([found.arch for found in best] + [candidate.arch for candidate in known]))
+            around = self._settings.around([found.params for found in best] + [each.params for each in known])
+            params, values = self._best_settings(networks, around)
             better = [
-                replace(found, params=chosen, utility=float(value))
-                for found, chosen, value in zip(best, params, values, strict=True)
-                if value > found.utility
+                replace(self.found[arch], params=chosen, utility=float(value))
+                for arch, chosen, value in zip(networks, params, values, strict=True)
+                if value > self.found[arch].utility
             ]
+            known = ()
             self.found.update({found.arch: found for found in better})
             if not better:
                 return
 
     def short_list(self, utility: Utility, settings: Settings) -> _Candidates:
-        """The best of these under another utility, with more settings; lineage and number of evaluations go on."""
+        """The best of these under another utility, with more settings; lineage and number of evaluations go on.
+
+        Those of the best known candidates are among them: their networks may be known with all of the few settings.
+        """
         best = self.proposable(SHORT_LIST)
+        listed_already = {found.arch for found in best}
+        networks = dict.fromkeys(candidate.arch for candidate in settings.best)
+        best += [self.found[arch] for arch in networks if arch not in listed_already]
         listed = _Candidates(utility, settings)
         listed.n_evaluations = self.n_evaluations + len(best)
         params, values = listed._best_settings([found.arch for found in best])

@@ -36,7 +36,8 @@ BURN_IN = 2
 MODE_STEPS_BEFORE_SAMPLING = 15
 
 # Beyond this many observations samples get fewer as likelihoods get dearer, so that a fit takes hardly longer; the
-# posterior over hyper-parameters narrows meanwhile.
+# posterior over hyper-parameters narrows meanwhile. Each param adds to what a sweep takes, so the share of params among
+# the hyper-parameters is taken off the samples, too.
 FULL_ENSEMBLE_UP_TO = 150
 
 # With more than twice this many observations the mode is sought on so many of them first: most steps are then cheap.
@@ -67,7 +68,7 @@ class BeliefOptions:
     warp: Warp = Warp.RANK
     distance_power: float = SMOOTH  # p
     normalised_power: float = SMOOTH  # p̄; the paper's 2 is badly indefinite
-    n_samples: int = 10
+    n_samples: int = 10  # at most: fewer where there are params or many observations
     sample_up_to: int = 300  # evaluations; beyond, the mode alone
     n_restarts: int = 2  # of L-BFGS, when the mode is the result
     local_above: int = (
@@ -263,7 +264,9 @@ def _estimate(
         return starts + posterior_mode(target, starts.vectors)
     if chain is None:
         starts += posterior_mode(target, starts.vectors[:1], most_steps=MODE_STEPS_BEFORE_SAMPLING)
-    n_samples = max(1, round(options.n_samples * min(1.0, (FULL_ENSEMBLE_UP_TO / n) ** 2)))
+    form = target.form
+    share = min(1.0, (FULL_ENSEMBLE_UP_TO / n) ** 2) * (1.0 - form.n_params / form.n_hyperparameters)
+    n_samples = max(1, round(options.n_samples * share))
     return starts + posterior_samples(target, starts.vectors[0], n_samples=n_samples, burn_in=BURN_IN, rng=rng)
 
 

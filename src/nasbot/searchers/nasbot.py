@@ -368,15 +368,16 @@ class NASBOT(PoolSearcher):
     def _utility_under(self, view: View | None, chance: float, rng: np.random.Generator, clock: Stopwatch) -> Utility:
         """Acquisition values; uniform random before the first observation."""
         memory = None if view is None else CrossMemory(self.distance, view.packed)
+        known = None if view is None else self.domain.units(view.params)
 
         def utility(archs: Sequence[Architecture], settings: Sequence[Params]) -> Floats:
-            if view is None or memory is None:
+            if view is None or memory is None or known is None:
                 return uniform(np.zeros(len(settings) * len(archs)), rng=rng).reshape(len(settings), len(archs))
             with clock("distances"):  # paid once for a network, however many settings it is looked at with
                 asked = self._knowledge.features_of(archs)
                 rows = self._knowledge.rows(*memory.to(archs), feature_differences(view.features, asked), np.empty(0))
                 if self.params:
-                    rows = rows.with_settings(self.domain.differences(view.params, settings))
+                    rows = rows.with_settings(self.domain.differences(known, settings))
             values = self.acquisition(self._outlook(view, rows, archs, asked, settings, chance), rng=rng)
             if view.feasibility is not None:
                 values = self.acquisition.weighed(values, view.log_feasible(rows))

@@ -12,6 +12,7 @@ import numpy as np
 
 from nasbot._typing import Json
 from nasbot.acquisition import Found, Settings
+from nasbot.acquisition.maximise import known_params
 from nasbot.architecture import Architecture, SearchSpace
 from nasbot.architecture.pools import pool_within
 from nasbot.candidate import Candidate
@@ -136,8 +137,7 @@ class PoolSearcher:
         """One setting of the params, uniformly drawn; the empty one where none are searched."""
         if not self.params:
             return Settings(({},), history.seen)
-        known = frozenset(trial.arch for trial in history)
-        return Settings((self.domain.drawn(rng),), history.seen, known)
+        return Settings((self.domain.drawn(rng),), history.seen, known_params(history))
 
     def any_new(self, history: History, *, rng: np.random.Generator) -> Candidate:
         """A network one step from one that is known, or of the pool; for when evolution has found nothing new.
