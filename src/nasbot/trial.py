@@ -514,9 +514,12 @@ class History(Sequence[Trial]):
         return mine == others and self.finished == other.finished
 
     def __repr__(self) -> str:
+        return f"<History: {self.counted()}>"
+
+    def counted(self) -> str:
+        """Trials by state, in words."""
         n = {state: sum(trial.state is state for trial in self) for state in TrialState}
-        counts = ", ".join(f"{count} {state}" for state, count in n.items() if count)
-        return f"<History: {counts or 'no trials'}>"
+        return ", ".join(f"{count} {state}" for state, count in n.items() if count) or "no trials"
 
     def _repr_html_(self) -> str:
         return str(display("study.html")(self))

@@ -454,3 +454,17 @@ def test_values_from_elsewhere_are_learnt_from_and_the_model_is_made_here(wine):
         nasbot.search(*wine, name=None, **options | {"known": [(nasbot.Candidate(OTHERS[0], {"dropout": 0.9}), 1.0)]})
     with pytest.raises(OptionError, match="known: entry 0: expected"):
         nasbot.search(*wine, name=None, **options | {"known": [OTHERS[0]]})
+
+
+def test_the_target_may_be_named_as_such(wine, tmp_path):
+    X, y = wine
+    table = X.assign(kind=y)
+    table.to_csv(tmp_path / "wine.csv", index=False)
+    for data in (table, tmp_path / "wine.csv"):
+        study = nasbot.search(data, target="kind", budget=1, name=None, **QUICK)
+        assert study.best is not None
+        assert "predicts kind" in repr(study.model())
+        assert len(repr(study.model())) < 120
+        assert repr(study.best).startswith(f"<Trial {study.best.number}: completed, ")
+    with pytest.raises(OptionError, match="expected one of y and target"):
+        nasbot.search(table, "kind", target="kind", budget=1, name=None, **QUICK)

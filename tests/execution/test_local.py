@@ -169,14 +169,14 @@ def run():
 """
 
 
-@pytest.mark.parametrize(("guard", "words"), [("if __name__ == '__main__': ", "value=7.0"), ("", "__name__ ==")])
-def test_an_objective_of_the_script_itself(tmp_path, guard, words):
-    """Without the usual guard the worker would run the whole script again; it says so instead."""
+@pytest.mark.parametrize("guard", ["if __name__ == '__main__': ", ""])
+def test_an_objective_of_the_script_itself(tmp_path, guard):
+    """Without the usual guard the worker leaves the script where that starts its evaluations."""
     script = tmp_path / "script.py"
     script.write_text(OWN_OBJECTIVE.format(guard=guard))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=300)
-    assert words in done.stdout, done
+    assert done.stdout.count("value=7.0") == 1, done
 
 
 def test_evaluations_are_where_the_driver_is(run, tmp_path, monkeypatch):

@@ -2,6 +2,7 @@ import pytest
 
 from nasbot.errors import OptionError
 from nasbot.study.budget import Budget, parse_seconds
+from nasbot.study.runs import with_longer_budget
 
 
 @pytest.mark.parametrize(
@@ -76,3 +77,31 @@ def test_durations():
     assert parse_seconds("2m") == 120.0
     with pytest.raises(OptionError, match="duration"):
         parse_seconds("2 trials")
+
+
+@pytest.mark.parametrize(
+    ("given", "doubled"),
+    [("40s", "1m20s"), ("10m", "20m"), ("45m", "1h30m"), ("12 trials", "24 trials"), ("0.2s", "1s"), ("1d", "48h")],
+)
+def test_twice_as_much(given, doubled):
+    assert Budget.of(given).doubled() == doubled
+    assert Budget.of(doubled)
+
+
+def test_seconds_are_shown_without_a_fraction_where_it_does_not_matter():
+    assert str(Budget(seconds=33.8338)) == "34 seconds"
+    assert str(Budget(seconds=1.5)) == "1.5 seconds"
+
+
+@pytest.mark.parametrize(
+    ("command", "longer"),
+    [
+        ("nasbot run a.csv --budget 40s --seed 1", "nasbot run a.csv --budget 1m20s --seed 1"),
+        ("nasbot run 'my a.csv' --budget='5 trials'", "nasbot run 'my a.csv' --budget '10 trials'"),
+        ("python -m nasbot run a.csv", "python -m nasbot run a.csv --budget 20m"),
+        ("nasbot run a.csv --budget", "nasbot run a.csv --budget"),
+        ("python train.py --budget 40s", "python train.py --budget 40s"),
+    ],
+)
+def test_a_command_with_twice_the_budget(command, longer):
+    assert with_longer_budget(command, Budget.of("10m")) == longer

@@ -1,5 +1,9 @@
 """One call for all of it: ``maximise`` and ``minimise``."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 import nasbot
@@ -269,3 +273,51 @@ def test_a_study_goes_on_in_the_context_it_was_begun_in(elsewhere):
 def test_repeats_are_a_whole_number(repeats):
     with pytest.raises(OptionError, match="repeats: expected a whole number >= 1, got"):
         maximise(score, MLP, name=None, trials=1, searcher=quick(), repeats=repeats)
+
+
+UNGUARDED = """
+import nasbot
+
+FACTOR = 2.0
+
+
+def score(arch):
+    return FACTOR * len(arch.layers)
+
+
+space = nasbot.SearchSpace("mlp-reg")
+searcher = nasbot.RandomSearch(space=space)
+try:
+    study = nasbot.maximise(score, space, searcher=searcher, name={name!r}, trials=3, {where})
+except Exception:
+    raise SystemExit(9)
+print([trial.value == 2 * len(trial.arch.layers) for trial in study.history.finished])
+"""
+
+
+@pytest.mark.parametrize("name", ["mine", None])
+@pytest.mark.parametrize("where", ["workers=2", "executor=nasbot.SpawnExecutor(2)"])
+def test_a_script_needs_no_guard(elsewhere, where, name):
+    """Worker processes import the script as far as its study, where the objective is defined."""
+    script = elsewhere / "script.py"
+    script.write_text(UNGUARDED.format(where=where, name=name))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.stdout == "[True, True, True]\n", done
+
+
+def test_an_objective_that_a_script_defines_after_a_study_says_so(elsewhere):
+    script = elsewhere / "script.py"
+    late = "def late(arch):\n    return 1.0\n"
+    again = "nasbot.maximise(late, space, searcher=searcher, name=None, trials=3, workers=2)\n"
+    script.write_text(UNGUARDED.format(where="workers=2", name=None) + late + again)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=300)
+    assert 'the script starts a study first: put that under if __name__ == "__main__"' in done.stderr
+
+
+def test_a_study_is_shown_in_a_line(elsewhere):
+    study = maximise(score, MLP, name="mine", trials=3, searcher=quick())
+    assert f" 3 completed, best {study.best_value:.6g} (trial {study.best.number}); EA, " in repr(study)
+    study.close()
+    assert repr(study) == "<StudyView: EA, maximise, seed 0>"

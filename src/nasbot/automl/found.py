@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from nasbot.training.recipes import Recipe
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class FoundTrial(Trial):
     """A trial of a search on data: the network, and what is needed to make a model of it."""
 

@@ -62,6 +62,7 @@ from nasbot.candidate import Candidate
 from nasbot.domain import Domain, Fidelity, Param, fidelity_of
 from nasbot.errors import OptionError, StudyError
 from nasbot.execution import Executor
+from nasbot.execution._sending import stop_at_study
 from nasbot.otmann.solver import compile_in_background
 from nasbot.pacing import Pacer, pacer_of
 from nasbot.storage import Address, MemoryStorage, Storage, is_begun, open_storage
@@ -107,6 +108,7 @@ def search(
     X: Any,
     y: Any = None,
     *,
+    target: str | Sequence[str] | None = None,
     budget: Budget | int | str = "2m",
     metric: Metric | str | None = None,
     space: SearchSpace | Vocabulary | None = None,
@@ -156,6 +158,7 @@ def search(
     Args:
         X: a table, a data frame, images, tensors, or a ``Dataset``; a path to a file of any of these.
         y: the target, or the name of its column.
+        target: the name of its column, or those of several, in place of ``y``.
         budget: time ("10m", "1h30m") or trials (50), in all: the same call goes on with the study.
         metric: what validation steps, trials and ensemble are chosen by: a name such as auc, f1, mae
             (docs/reference/metrics.md), or a function of your own, "module:function"; by default the validation loss.
@@ -208,9 +211,12 @@ def search(
     Raises:
         OptionError, DataError, StudyError: what is wrong with the call, the data, or the study that is there.
     """
+    stop_at_study()
     compiling = compile_in_background() if searcher == "nasbot" or hasattr(searcher, "distance") else None
     begun = time.monotonic()
-    data = _dataset(X, y, {"seed": seed, **data_options})
+    if y is not None and target is not None:
+        raise OptionError("expected one of y and target: both name what is to be predicted")
+    data = _dataset(X, target if y is None else y, {"seed": seed, **data_options})
     judged_by = _metric(metric, data)
     data = balanced_for(judged_by, data)
     total = Budget.of(budget)

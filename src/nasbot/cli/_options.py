@@ -35,6 +35,7 @@ As = Annotated[
     list[str] | None,
     typer.Option("--as", metavar="COL=KIND", help="Take a column for number, category or date; may be repeated."),
 ]
+ImageSize = Annotated[int | None, typer.Option(metavar="N", help="Resize the images of a folder to N x N pixels.")]
 
 
 def with_vocabulary(command: Callable[..., None]) -> Callable[..., None]:

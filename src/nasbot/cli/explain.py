@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nasbot.cli._options import Json, Study
 from nasbot.cli._outcome import one_line
 from nasbot.cli._output import print_json
-from nasbot.errors import NasbotError
+from nasbot.errors import NasbotError, StudyError
+
+if TYPE_CHECKING:
+    from nasbot.study import StudyView
 
 
 def explain(
     study: Study,
-    trial: Annotated[int, typer.Argument(metavar="TRIAL", help="The trial's number, from 0.", show_default=False)],
+    trial: Annotated[
+        int | None, typer.Argument(metavar="[TRIAL]", help="The trial's number, from 0; default: the best.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show what was believed of a trial's network when it was chosen, and why it was stopped, promoted or discarded.
@@ -27,6 +32,7 @@ def explain(
 
     effect, untold = None, ""
     with StudyView.read(study) as view:
+        trial = trial if trial is not None else _best_of(view)
         reason = view.why(trial)
         try:
             effect = view.explain(trial)
@@ -52,3 +58,9 @@ def explain(
         return
     first, *rest = str(effect).splitlines()
     print("\n".join(rest if isinstance(effect, Effect) else [f"  chosen      {first}", *rest]))
+
+
+def _best_of(view: StudyView) -> int:
+    if (best := view.best) is None:
+        raise StudyError("no trial of this study is completed yet; expected the number of a trial")
+    return best.number

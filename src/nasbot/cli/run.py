@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nasbot.cli._options import As, Drop, Json, parsed_kinds
+from nasbot.cli._options import As, Drop, ImageSize, Json, parsed_kinds
 from nasbot.cli._outcome import one_line
 from nasbot.cli._output import print_json
 from nasbot.errors import FileError, OptionError
@@ -128,9 +128,7 @@ def run(
     start_from: Annotated[
         str | None, typer.Option(metavar="MODEL.py:BUILD", help="Begin with the PyTorch model that BUILD() returns.")
     ] = None,
-    image_size: Annotated[
-        int | None, typer.Option(metavar="N", help="Resize the images of a folder to N x N pixels.")
-    ] = None,
+    image_size: ImageSize = None,
     folder: Annotated[str | None, typer.Option(metavar="DIR", help="Folder with the paper's named data sets.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the study of this name and start anew.")] = False,
     fork: Annotated[
@@ -300,6 +298,7 @@ def kept_best(study: FoundStudy, planned: Prepared) -> dict[str, Any]:
 def print_result(study: FoundStudy, planned: Prepared, record: dict[str, Any]) -> None:
     """What came of it, where it is, and what to type next."""
     from nasbot.architecture.own_vocabulary import paths_in_use
+    from nasbot.study.runs import with_longer_budget
 
     print(one_line_each(study.summary()))
     if "drawing" in record:
@@ -307,16 +306,18 @@ def print_result(study: FoundStudy, planned: Prepared, record: dict[str, Any]) -
     where = one_line(shlex.quote(study_argument(planned)))
     print(f"study: {one_line(str(planned.path))}")
     own = "".join(f" --vocabulary {path}" for path in paths_in_use())
+    is_table = not planned.data.has_images
+    new = ("FILE", "new rows: a table with the same columns") if is_table else ("FOLDER", "a folder of pictures")
     suggestions = [
-        (f"predict {where} FILE", "the target of new rows: CSV, Parquet or NPZ with the same columns"),
-        (f"export {where} --to code", "the best network as one Python file that needs only torch"),
+        (f"predict {where} {new[0]}", f"what the model says of {new[1]}"),
+        (f"export {where} --to code", "the model as one Python file that needs only torch; or onnx, safetensors"),
         (f"report {where}", "everything on one page"),
         (f"serve {where}", "the same page, live"),
         (f"what-if {where}", "what the search expects of every change of the best network"),
     ]
     program = program_name()
     print("Next, try:")
-    print(f"  {_command_line()}    # the same again, with a longer --budget, goes on")
+    print(f"  {with_longer_budget(_command_line(), planned.plan.budget)}    # the same with a longer --budget goes on")
     if study.best is None:  # there is nothing yet that the others could show
         return
     for arguments, meaning in suggestions:
@@ -367,7 +368,7 @@ def study_argument(planned: Prepared) -> str:
 
     path = planned.path or Path()
     if not isinstance(path, Path):
-        return shlex.quote(str(path))
+        return str(path)
     stem = path.name.removesuffix(path.suffix)
     try:
         return stem if study_path(stem) == path else str(path)

@@ -71,11 +71,22 @@ def _lines(summary: Summary) -> list[str]:
         "workers": str(state.workers) if state.is_driven and state.workers else None,
         "seen": _seen(summary),
         "ended": run.ending if run and not state.is_driven else None,
-        "go on by": state.command if not state.is_driven else None,
+        "go on by": _command(summary),
     }
     lines = [f"{one_line(summary.name)}: {state.state}"]
     lines += [f"  {name:<9} {one_line(text.strip())}" for name, text in rows.items() if text]
     return lines
+
+
+def _command(summary: Summary) -> str | None:
+    """What goes on with the study; with a longer budget where the last run has had its own."""
+    from nasbot.study.runs import with_longer_budget
+
+    state = summary.status
+    if state.is_driven or state.command is None:
+        return None
+    is_spent = state.run is not None and state.run.ending == "finished"
+    return with_longer_budget(state.command) if is_spent else state.command
 
 
 def _seen(summary: Summary) -> str | None:

@@ -538,7 +538,7 @@ def _inputs_line(prepared: Preprocessing) -> str:
     parts = [
         f"{n} {what}" for n, what in ((numbers, "of numbers"), (categories, "of categories"), (dates, "of dates")) if n
     ]
-    line = f"inputs: {len(columns)} columns, {' and '.join(parts)}"
+    line = f"inputs: {len(columns)} columns, {', '.join(parts[:-1])}{' and ' * (len(parts) > 1)}{parts[-1]}"
     if gaps:
         line += f", {gaps} with gaps"
     if dropped:

@@ -128,14 +128,18 @@ def table_of(
 
 
 def numbers_of(series: pd.Series[Any]) -> np.ndarray:
-    """The values as float64, gaps as NaN; raises DataError for text and for infinite values."""
+    """The values as float64, gaps as NaN; raises DataError for infinite values and for text, unless it is clear."""
     import pandas as pd
+
+    from nasbot.data.text_tables import clear_numbers_in_text
 
     try:
         values = pd.to_numeric(series).to_numpy(dtype=np.float64, na_value=np.nan)
     except (ValueError, TypeError):
-        bad = next((v for v in series.dropna() if not _is_number(v)), "?")
-        raise DataError(f"column {series.name!r}: expected numbers, got {str(bad)[:40]!r}") from None
+        if (clear := clear_numbers_in_text(series)) is None:
+            bad = next((v for v in series.dropna() if not is_number(v)), "?")
+            raise DataError(f"column {series.name!r}: expected numbers, got {str(bad)[:40]!r}") from None
+        values = clear.to_numpy(dtype=np.float64)
     if np.isinf(values).any():
         raise DataError(f"column {series.name!r} has infinite values; replace them, or leave them empty as missing")
     return values
@@ -206,6 +210,8 @@ def column_of(name: str, series: pd.Series[Any], train: np.ndarray, kind: str | 
     """What a column is, or is said to be, scales and categories from the rows ``train``; see ``table_of``."""
     import pandas as pd
 
+    from nasbot.data.text_tables import clear_numbers_in_text
+
     if series.isna().all():
         return DroppedColumn(name, "no values at all")
     if kind == "category":
@@ -223,13 +229,15 @@ def column_of(name: str, series: pd.Series[Any], train: np.ndarray, kind: str | 
     if series.dtype.kind == "c":
         raise DataError(f"column {name!r} holds complex numbers; expected real numbers or categories")
     plain = next((v for v in series.dropna() if not isinstance(v, str | bool | int | float | np.generic)), None)
-    if plain is not None and not _is_number(plain):
+    if plain is not None and not is_number(plain):
         raise DataError(
             f"column {name!r} holds {type(plain).__name__} values; expected numbers or text: turn it into columns of "
             f"its own, or leave it out (drop {name!r})"
         )
-    if all(_is_number(v) and not _is_code(v) for v in series.dropna()):  # numbers kept as text, whole or with gaps
+    if all(is_number(v) and not _is_code(v) for v in series.dropna()):  # numbers kept as text, whole or with gaps
         return _number_column(name, numbers_of(series)[train])
+    if (clear := clear_numbers_in_text(series)) is not None:  # "$1,234.56", as files have them
+        return _number_column(name, clear.to_numpy(dtype=np.float64)[train])
     return _category_column(name, categories_of(series), train)
 
 
@@ -257,7 +265,7 @@ def _category_column(name: str, values: Sequence[str | None], train: np.ndarray,
         counts[value] = counts.get(value, 0) + 1
     is_free = not is_said and len(counts) > 0.5 * len(known)
     if is_free:
-        words = [value for value in values if value is not None and not _is_number(value)]
+        words = [value for value in values if value is not None and not is_number(value)]
         if 0 < len(words) < MOSTLY_NUMBERS * len(values):
             raise DataError(
                 f"column {name!r}: numbers, but {len(words):,} of {len(values):,} rows hold none, such as "
@@ -281,7 +289,8 @@ def _is_code(value: Any) -> bool:
     return isinstance(value, str) and CODE.fullmatch(value) is not None
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether Python reads it as a number."""
     try:
         float(value)
     except (TypeError, ValueError):

@@ -9,7 +9,7 @@ import numpy as np
 
 from nasbot.data.dates import is_date
 from nasbot.data.preprocessing import Class, ClassTarget, NumberTarget
-from nasbot.data.tables import array_of
+from nasbot.data.tables import array_of, is_number
 from nasbot.errors import DataError, OptionError
 
 TASKS = ("regression", "classification")
@@ -89,6 +89,10 @@ def inferred_task(values: np.ndarray) -> str:
 
 def _as_numbers(values: np.ndarray) -> np.ndarray:
     """Objects that are all numbers (a column with gaps removed, say) as numbers, all others as they were."""
+    import pandas as pd
+
+    from nasbot.data.text_tables import clear_numbers_in_text
+
     flat = values.reshape(-1)
     kinds = {type(value) for value in flat}
     if all(issubclass(kind, bool | np.bool_) for kind in kinds):
@@ -97,6 +101,10 @@ def _as_numbers(values: np.ndarray) -> np.ndarray:
         return values.astype(np.int64)
     if all(issubclass(kind, int | float | np.integer | np.floating) and not issubclass(kind, bool) for kind in kinds):
         return values.astype(np.float64)
+    if kinds == {str} and values.ndim == 1 and not all(map(is_number, flat)):  # "$1,234.56"; plain digits are classes
+        clear = clear_numbers_in_text(pd.Series(flat))
+        if clear is not None and clear.nunique() > CLASSES_OF_WHOLE_NUMBERS:
+            return clear.to_numpy(dtype=np.float64)
     return values
 
 

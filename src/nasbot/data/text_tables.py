@@ -146,6 +146,22 @@ def numbers_in_text(series: pd.Series[Any], decimal: str) -> pd.Series[Any] | No
     return None
 
 
+def clear_numbers_in_text(series: pd.Series[Any]) -> pd.Series[Any] | None:
+    """The same without a file that tells the decimal mark: None also where a comma may be one or stand for thousands.
+
+    Digits with a 0 in front are codes and no numbers.
+    """
+    sample = series.dropna().head(SAMPLE_ROWS)
+    if any(isinstance(value, str) and CODE.fullmatch(value) for value in sample):
+        return None
+    if all(numbers_in_text(sample, mark) is None for mark in ".,"):
+        return None
+    with_point, with_comma = (numbers_in_text(series, mark) for mark in ".,")
+    if with_point is None or with_comma is None or with_point.equals(with_comma):
+        return with_comma if with_point is None else with_point
+    return None
+
+
 def _bare(text: str) -> str:
     """Without currency and percent signs; (300) is -300."""
     bare = _MARKS.sub("", text).strip().replace("\u2212", "-")

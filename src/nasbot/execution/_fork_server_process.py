@@ -16,7 +16,6 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
-from multiprocessing import spawn
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, NoReturn
 
@@ -71,7 +70,7 @@ class _ServerProcess:
         try:
             objective = ForkingPickler.loads(_content(descriptors[0]))
         except BaseException as error:  # noqa: BLE001  importing the objective's module runs whatever is in it
-            message = f"the objective cannot be loaded in a worker process: {_told(error)}{self._trouble}"
+            message = f"the objective cannot be loaded in a worker process: {_sending.told(error)}{self._trouble}"
             objective = Failed(FailureCause.EXCEPTION, message)
         self._loaded = (name, objective)
         gc.collect()
@@ -113,11 +112,7 @@ def _prepare(data: dict[str, Json], preload: list[str]) -> str:
 
     Returns what to add where the objective then cannot be loaded.
     """
-    trouble = ""
-    try:
-        spawn.prepare(data)
-    except BaseException as error:  # noqa: BLE001  the script may do anything
-        trouble = f"; before that, importing the script failed: {_told(error)}"
+    trouble = _sending.import_script(data)
     for module in preload:
         with suppress(Exception, SystemExit):
             import_module(module)
@@ -128,10 +123,6 @@ def _enter(folder: str | None) -> None:
     if folder is not None:
         with suppress(OSError):  # it is gone; then the old one must do
             os.chdir(folder)
-
-
-def _told(error: BaseException) -> str:
-    return f"{type(error).__name__}: {str(error)[:300]}"
 
 
 def _content(descriptor: int) -> bytes:

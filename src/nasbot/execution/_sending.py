@@ -2,23 +2,78 @@
 
 from __future__ import annotations
 
+import sys
+import types
+from collections.abc import Mapping
 from multiprocessing import spawn
 from multiprocessing.reduction import ForkingPickler
+from typing import Any
 
 from nasbot.errors import OptionError
 from nasbot.execution.base import Job, Objective
 
 MAIN = b"__main__"
-# Set in worker processes: the script that is being imported there must not start a study of its own.
 is_worker_process = False
+_is_importing_script = False
+_MAIN_IN_WORKER = "__mp_main__"  # multiprocessing's name for the driver's script
+
+
+class StudyReached(BaseException):
+    """Where a worker process that imports the driver's script comes to its study: the import ends there."""
+
+
+def stop_at_study() -> None:
+    """To be called before anything is done for a study: what a script defined by then is all that a worker needs."""
+    if _is_importing_script:
+        raise StudyReached
+
+
+def import_script(preparation: Mapping[str, Any]) -> str:
+    """Be where the driver is: folder, search path, and the script where ``preparation`` names it.
+
+    A script that starts a study outside ``if __name__ == "__main__":``, or fails, is kept as far as it came. Returns
+    what to add where the objective then cannot be loaded.
+    """
+    global _is_importing_script
+    _is_importing_script = True
+    try:
+        spawn.prepare(dict(preparation))
+    except StudyReached as reached:
+        _keep_script(reached)
+        return '; the script starts a study first: put that under if __name__ == "__main__":'
+    except BaseException as error:  # noqa: BLE001  the script may do anything
+        _keep_script(error)
+        return f"; before that, importing the script failed: {told(error)}"
+    finally:
+        _is_importing_script = False
+    return ""
+
+
+def told(error: BaseException) -> str:
+    """An error in one line."""
+    return f"{type(error).__name__}: {str(error)[:300]}"
+
+
+def _keep_script(error: BaseException) -> None:
+    """Take what a script had defined when it was left for the module that the objective is loaded from."""
+    step = error.__traceback__
+    while step is not None:
+        names = step.tb_frame.f_globals
+        if names.get("__name__") == _MAIN_IN_WORKER:
+            script = types.ModuleType(_MAIN_IN_WORKER)
+            script.__dict__.update(names)
+            sys.modules["__main__"] = sys.modules[_MAIN_IN_WORKER] = script
+            return
+        step = step.tb_next
 
 
 def sendable_objective(objective: Objective) -> bytes:
     """The objective as multiprocessing sends any argument; OptionError where it cannot be sent."""
+    stop_at_study()
     if is_worker_process:
         raise OptionError(
-            "a study was started while a worker process imported the script; "
-            'put what the script runs under if __name__ == "__main__":'
+            "an objective in a worker process started a study with worker processes of its own; expected one worker "
+            "and no limits there"
         )
     try:
         content = bytes(ForkingPickler.dumps(objective))

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
-from multiprocessing import spawn
 from multiprocessing.reduction import ForkingPickler
 from typing import IO, Any
 
@@ -58,25 +57,17 @@ def _receive(messages: IO[bytes], waiting: queue.SimpleQueue[bytes]) -> None:
 
 
 def _loaded(content: bytes, preparation: Mapping[str, Any]) -> Objective | Failed:
-    trouble = ""
-    try:
-        own = {"preload", "threads"}
-        spawn.prepare({name: value for name, value in preparation.items() if name not in own})
-    except BaseException as error:  # noqa: BLE001  the script may do anything
-        trouble = f"; before that, importing the script failed: {_told(error)}"
+    own = {"preload", "threads"}
+    trouble = _sending.import_script({name: value for name, value in preparation.items() if name not in own})
     for module in preparation["preload"]:
         with suppress(Exception, SystemExit):
             import_module(module)
     try:
         objective: Objective = ForkingPickler.loads(content)
     except BaseException as error:  # noqa: BLE001  importing the objective's module runs whatever is in it
-        message = f"the objective cannot be loaded in a worker process: {_told(error)}{trouble}"
+        message = f"the objective cannot be loaded in a worker process: {_sending.told(error)}{trouble}"
         return Failed(FailureCause.EXCEPTION, message)
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(preparation["threads"])
     return objective
-
-
-def _told(error: BaseException) -> str:
-    return f"{type(error).__name__}: {str(error)[:300]}"

@@ -35,7 +35,7 @@ MAX_METADATA = 20_000_000  # characters
 MAX_MEMBERS = 100
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """A network or an ensemble with what its data went through, ready to predict from raw rows.
 
@@ -46,6 +46,16 @@ class Model:
     preprocessing: Preprocessing | None = None
     details: Mapping[str, Json] = field(default_factory=dict)
     intervals: Intervals | None = None  # what its predictions of numbers were off by on validation rows
+
+    def __repr__(self) -> str:
+        n, size = len(self.networks), sum(weights.numel() for weights in self.network.parameters())
+        made_of = "one network" if n == 1 else f"{n} networks, averaged"
+        if self.preprocessing is None:
+            return f"<Model: {made_of}, {size:,} parameters>"
+        target = self.preprocessing.target
+        names = target.names if isinstance(target, NumberTarget) else (target.name,)
+        classes = f", one of {len(self.classes)} classes" if self.classes else ""
+        return f"<Model: {made_of}, {size:,} parameters, predicts {', '.join(names)}{classes}>"
 
     @property
     def networks(self) -> tuple[Network, ...]:

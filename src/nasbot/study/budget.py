@@ -21,6 +21,7 @@ UNITS: dict[str, float] = {
     "hrs": 3600.0,
 }
 _TERM = re.compile(r"(?P<number>\d+(?:\.\d+)?|\.\d+)\s*(?P<unit>[a-z]*)")
+WHOLE_FROM = 10.0  # seconds that are shown without a fraction
 _EXAMPLES = 'expected for example "10m", "2h", "1h30m", "90 seconds" or "50 trials"'
 
 
@@ -55,6 +56,16 @@ class Budget:
         return (self.trials is not None and trials >= self.trials) or (
             self.seconds is not None and seconds >= self.seconds
         )
+
+    def doubled(self) -> str:
+        """Twice as much, as people type it: "20m", "100 trials"; of a budget of both, the time."""
+        if self.seconds is None:
+            return f"{2 * (self.trials or 1)} trials"
+        rest, parts = max(1, round(2 * self.seconds)), ""
+        for unit, size in (("h", 3600), ("m", 60), ("s", 1)):
+            parts += f"{rest // size}{unit}" * (rest >= size)
+            rest %= size
+        return parts
 
     def __str__(self) -> str:
         trials = "" if self.trials is None else f"{self.trials} trial{'s' * (self.trials != 1)}"
@@ -99,7 +110,8 @@ def _in_words(seconds: float) -> str:
         if seconds >= _SECONDS[unit] and seconds % _SECONDS[unit] == 0:
             n = int(seconds // _SECONDS[unit])
             return f"{n} {unit}{'s' * (n != 1)}"
-    return f"{seconds:g} second{'s' * (seconds != 1)}"
+    shown = round(seconds) if seconds >= WHOLE_FROM else seconds
+    return f"{shown:g} second{'s' * (shown != 1)}"
 
 
 def _shown(text: str) -> str:

@@ -16,6 +16,7 @@ from nasbot.candidate import Candidate
 from nasbot.domain import Param
 from nasbot.errors import NasbotError, OptionError
 from nasbot.execution import Executor, Objective
+from nasbot.execution._sending import stop_at_study
 from nasbot.execution.evaluation import CANNOT_SEE, sees_fidelity, wanted
 from nasbot.execution.repeating import Repeated
 from nasbot.otmann.solver import compile_solver
@@ -110,6 +111,7 @@ def minimise(objective: Objective, space: SearchSpace | str, **options: Unpack[S
 def _optimised(
     direction: Direction, objective: Objective, space: SearchSpace | str, options: SearchOptions
 ) -> StudyView:
+    stop_at_study()
     if unknown := [name for name in options if name not in SearchOptions.__annotations__]:
         known = ", ".join(SearchOptions.__annotations__)
         raise OptionError(f"{direction}: unknown option {unknown[0]!r}; there are {known}")

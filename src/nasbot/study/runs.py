@@ -14,6 +14,7 @@ from pathlib import Path
 
 from nasbot._typing import Json
 from nasbot._versions import NOTED, versions_of
+from nasbot.errors import OptionError
 from nasbot.storage.addresses import without_password
 from nasbot.storage.records import Run
 from nasbot.study.budget import Budget
@@ -53,6 +54,23 @@ def command_line() -> str | None:
     else:
         words = ["python", *original[1:]]
     return shlex.join(map(without_password, words))
+
+
+def with_longer_budget(command: str, spent: Budget | None = None) -> str:
+    """A command of nasbot's with twice the budget it names (else twice what was ``spent``); any other as it is."""
+    words = shlex.split(command)
+    if not {"run", "demo"} & set(words):
+        return command
+    at = next((i for i, word in enumerate(words) if word == "--budget" or word.startswith("--budget=")), None)
+    if at is None:
+        return command if spent is None else shlex.join([*words, "--budget", spent.doubled()])
+    named, _, given = words[at].partition("=")
+    n_words = 1 if given else 2
+    try:
+        longer = Budget.of(given or words[at + 1]).doubled()
+    except (IndexError, OptionError):
+        return command
+    return shlex.join([*words[:at], named, longer, *words[at + n_words :]])
 
 
 def is_ours(command: str) -> bool:

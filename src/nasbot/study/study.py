@@ -24,6 +24,7 @@ from nasbot.candidate import Candidate
 from nasbot.domain import check_pool
 from nasbot.errors import NasbotError, OptionError, StudyError
 from nasbot.execution import Executor, Limits, Objective, SerialExecutor, outcome_of, process_executor
+from nasbot.execution._sending import stop_at_study
 from nasbot.execution.evaluation import CANNOT_SEE, as_number, sees_fidelity
 from nasbot.execution.interruption import Interrupted, allowed, leaving_on_signals, shielded
 from nasbot.pacing import Pacer, pacer_of
@@ -133,6 +134,7 @@ class Study(StudyView):
             StudyError: the study was begun with other settings, or somebody drives it.
             StorageError, FileError: the file is damaged, no study, or cannot be opened.
         """
+        stop_at_study()
         place = where if fork is None else fork
         is_fork = fork is not None and not is_begun(fork)
         taken_over = _forked(where, searcher, options).trials if is_fork else ()

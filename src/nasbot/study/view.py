@@ -16,7 +16,7 @@ from nasbot._display import display
 from nasbot._rng import Role, checked_seed, stream
 from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
-from nasbot.errors import StudyError
+from nasbot.errors import NasbotError, StudyError
 from nasbot.searchers.base import Explains, ExplainsParams, Proposal, ProposesMany, Recommends, Searcher
 from nasbot.searchers.effect import Effect, Effects, ParamEffect, Start
 from nasbot.searchers.promotion import why
@@ -252,10 +252,18 @@ class StudyView:
         return known_trial(self.history, trial)
 
     def __repr__(self) -> str:
-        # From the settings alone, so that a study that is closed can still be named.
         described = self.settings.get("searcher")
         searcher = described.get("name", "") if isinstance(described, Mapping) else ""
-        return f"<{type(self).__name__}: {searcher}, {self.direction}, seed {self.seed}>"
+        return f"<{type(self).__name__}: {self._counted()}{searcher}, {self.direction}, seed {self.seed}>"
+
+    def _counted(self) -> str:
+        """Trials by state and the best value, where the study is still open."""
+        try:
+            history = self.history
+        except NasbotError:
+            return ""
+        best = history.best
+        return f"{history.counted()}{'' if best is None else f', best {best.value:.6g} (trial {best.number})'}; "
 
     def _repr_html_(self) -> str:
         return str(display("study.html")(self))
