@@ -24,6 +24,7 @@ from nasbot.errors import FileError, OptionError, StudyError
 from nasbot.execution import SerialExecutor
 from nasbot.otmann import Otmann
 from nasbot.searchers import NASBOT
+from nasbot.training import fitting
 from nasbot.training.recipes import FAST
 from nasbot.trial import FINAL, POOL
 
@@ -147,6 +148,23 @@ def test_a_study_goes_on_with_its_stored_plan(wine, monkeypatch):
     assert [(plan.n_steps, plan.seconds_per_trial) for plan in plans] == [(50, plans[0].seconds_per_trial)] * 2
     with pytest.raises(StudyError, match="n_steps"):
         nasbot.search(data, budget=n + 3, recipe=FAST.changed(n_steps=7), **options)
+
+
+def test_a_network_is_trained_again_by_the_recipe_in_the_studys_file(wine, tmp_path, monkeypatch):
+    own, taken = FAST.changed(n_steps=7), []
+    nasbot.search(*wine, budget=2, recipe=own, name=tmp_path / "seven.sqlite", workers=1, folds=1, refit=False).close()
+    train = fitting.train
+
+    def counted(*args, **options):
+        trained = train(*args, **options)
+        taken.append(trained.steps)
+        return trained
+
+    monkeypatch.setattr(fitting, "train", counted)
+    with FoundStudy.open(tmp_path / "seven.sqlite") as study:  # all that another process knows
+        assert study.recipe == own
+        study.best.fit()
+    assert taken == [7]
 
 
 @pytest.mark.parametrize("searcher", ["nasbot", "random"])

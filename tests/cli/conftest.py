@@ -27,6 +27,15 @@ class Result:
         """Standard output as JSON."""
         return json.loads(self.out)
 
+    def check_refused(self, code: int, said: str) -> None:
+        """One line that can be read, with its exit code."""
+        assert self.err.startswith("nasbot: error: "), self.err
+        assert said in self.err
+        assert self.err.count("\n") == 1
+        assert self.err[:-1].isprintable()
+        assert len(self.err) < 700, "one line that can be read"
+        assert (self.code, self.out) == (code, "")
+
 
 Run = Callable[..., Result]
 
@@ -49,6 +58,15 @@ def nets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         Architecture.from_dict(record).save(tmp_path / f"{name}.json")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def folder(originals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder is a module's ``originals``, full of mistakes; studies would go elsewhere."""
+    monkeypatch.chdir(originals)
+    monkeypatch.setenv("NASBOT_STUDIES", str(tmp_path / "studies"))
+    monkeypatch.delenv("NASBOT_DATA", raising=False)
+    return originals
 
 
 @pytest.fixture

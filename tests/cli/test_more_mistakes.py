@@ -83,14 +83,6 @@ def originals(tmp_path_factory):
     return place
 
 
-@pytest.fixture
-def folder(originals, tmp_path, monkeypatch):
-    monkeypatch.chdir(originals)
-    monkeypatch.setenv("NASBOT_STUDIES", str(tmp_path / "studies"))
-    monkeypatch.delenv("NASBOT_DATA", raising=False)
-    return originals
-
-
 def run_on(file, *options, target="price"):
     return ("run", file, "--target", target, *options)
 
@@ -236,12 +228,7 @@ def begin(arguments):
 def test_one_line_and_its_code(folder, run: Run, arguments, code, said):
     before = sorted(folder.iterdir())
     result = run(*begin(arguments))
-    assert result.err.startswith("nasbot: error: "), result.err
-    assert said in result.err
-    assert result.err.count("\n") == 1
-    assert result.err[:-1].isprintable()
-    assert len(result.err) < 700, "one line that can be read"
-    assert (result.code, result.out) == (code, "")
+    result.check_refused(code, said)
     assert sorted(folder.iterdir()) == before, "nothing was written"
 
 

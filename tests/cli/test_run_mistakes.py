@@ -29,15 +29,6 @@ def originals(tmp_path_factory):
     return place
 
 
-@pytest.fixture
-def folder(originals, tmp_path, monkeypatch):
-    """The working folder; studies would go elsewhere."""
-    monkeypatch.chdir(originals)
-    monkeypatch.setenv("NASBOT_STUDIES", str(tmp_path / "studies"))
-    monkeypatch.delenv("NASBOT_DATA", raising=False)
-    return tmp_path
-
-
 def fill(tmp_path):
     write_table("good.csv")
     write_table("infinite.csv", size=np.inf)
@@ -190,14 +181,8 @@ def test_there_are_enough_of_them():
 @pytest.mark.parametrize(
     ("arguments", "code", "said"), MISTAKES, ids=lambda value: " ".join(value) if isinstance(value, tuple) else None
 )
-def test_one_line_and_its_code(folder, run: Run, arguments, code, said):
+def test_one_line_and_its_code(folder, tmp_path, run: Run, arguments, code, said):
     brief = () if "--budget" in arguments or not arguments else ("--budget", "1 trials")  # should it not be noticed
     result = run("run", *arguments, *brief)
-    assert result.err.startswith("nasbot: error: "), result.err
-    assert said in result.err
-    assert result.err.count("\n") == 1
-    assert result.err[:-1].isprintable()
-    assert len(result.err) < 700, "one line that can be read"
-    assert result.out == ""
-    assert result.code == code
-    assert not list(folder.rglob("*.files")), "nothing was begun"
+    result.check_refused(code, said)
+    assert not list(tmp_path.rglob("*.files")), "nothing was begun"
