@@ -8,8 +8,10 @@ import struct
 import threading
 import zlib
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
+from nasbot import _json
+from nasbot.errors import CodecError
 from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point, Scored, Stopped
 
 HEADER = struct.Struct(">II")
@@ -82,16 +84,9 @@ def _record(body: bytes, checksum: int) -> dict[str, Any]:
     if zlib.crc32(body) != checksum:
         raise FrameError("a frame's checksum does not fit its content")
     try:
-        record = json.loads(body, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        raise FrameError("a frame is not JSON") from None
-    if not isinstance(record, dict):
-        raise FrameError("a frame is not an object")
-    return record
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number that JSON knows")
+        return dict(_json.mapping(_json.parsed(body, "a frame"), "a frame"))
+    except CodecError as error:
+        raise FrameError(str(error)) from None
 
 
 def outcome_record(outcome: Outcome) -> dict[str, Any]:

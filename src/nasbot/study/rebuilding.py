@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nasbot import _json
 from nasbot._json import plain_json
 from nasbot._typing import Json
 from nasbot.architecture import Vocabulary, initial_pool
@@ -34,7 +35,7 @@ def searcher_of_study(settings: Mapping[str, Json], history: History) -> Searche
     domain = domain_from_settings(settings)
     pools = initial_pool(domain.networks.kind) if domain.networks.kind in BUILT_IN else ()
     known = (*map(domain.candidate, pools), *(trial.candidate for trial in history))
-    return searcher_from_settings(_mapping(settings.get("searcher"), "searcher"), domain, known)
+    return searcher_from_settings(_mapping(settings, "searcher"), domain, known)
 
 
 def as_begun(searcher: Searcher, stored: Mapping[str, Json]) -> Searcher:
@@ -60,13 +61,13 @@ def searcher_from_settings(settings: Mapping[str, Json], domain: Domain, candida
         raise _refusal(f"it is not one of {', '.join(SEARCHERS)}; open the study in Python, with its searcher")
     known = {candidate.fingerprint: candidate for candidate in candidates}
     try:
-        options["pool"] = tuple(known[str(entry)] for entry in _list(options.get("pool"), "pool"))
+        options["pool"] = tuple(known[str(entry)] for entry in _json.items(options.get("pool"), "pool"))
         if "modifiers" in options:
-            options["modifiers"] = tuple(str(name) for name in _list(options["modifiers"], "modifiers"))
+            options["modifiers"] = tuple(str(name) for name in _json.items(options["modifiers"], "modifiers"))
         if "belief" in options:
-            options["belief"] = _belief(_mapping(options["belief"], "belief"))
+            options["belief"] = _belief(_json.mapping(options["belief"], "belief"))
         if "distance" in options:
-            options["distance"] = _distance(_mapping(options["distance"], "distance"), domain)
+            options["distance"] = _distance(_json.mapping(options["distance"], "distance"), domain)
         rebuilt = kind(space=domain.networks, params=domain.params, fidelity=domain.fidelity, **_typed(kind, options))
     except KeyError as missing:
         raise _refusal(f"pool network {str(missing)[:20]} is not in the study") from None
@@ -78,14 +79,14 @@ def searcher_from_settings(settings: Mapping[str, Json], domain: Domain, candida
 
 def domain_from_settings(settings: Mapping[str, Json]) -> Domain:
     """What is searched under these settings of a study."""
-    described = _mapping(settings.get("space"), "space")
+    described = _mapping(settings, "space")
     if isinstance(described.get("kind"), Mapping) and _own_kind(described) is None:
         raise _refusal(how_to_name(settings))
     space = space_from_settings(described)
     try:
         params = params_from_dict(settings.get("params", {}))
         given = settings.get("fidelity")
-        fidelity = None if given is None else Fidelity(**_typed(Fidelity, _mapping(given, "fidelity")))
+        fidelity = None if given is None else Fidelity(**_typed(Fidelity, _json.mapping(given, "fidelity")))
         domain = Domain(space, params, fidelity)
     except (NasbotError, TypeError) as error:
         raise _refusal(str(error)[:300]) from None
@@ -121,20 +122,20 @@ def _own_kind(settings: Mapping[str, Json]) -> Vocabulary | None:
     return OWN.get(str(kind.get("name"))) if isinstance(kind, Mapping) else None
 
 
-def _belief(settings: Mapping[str, Json]) -> BeliefOptions:
+def _belief(settings: Mapping[str, object]) -> BeliefOptions:
     options = dict(settings)
-    prior = Prior(**_typed(Prior, _mapping(options.pop("prior", None), "belief.prior")))
+    prior = Prior(**_typed(Prior, _json.mapping(options.pop("prior", None), "belief.prior")))
     return BeliefOptions(prior=prior, **_typed(BeliefOptions, options))
 
 
-def _distance(settings: Mapping[str, Json], domain: Domain) -> Otmann | LearnedDistance:
+def _distance(settings: Mapping[str, object], domain: Domain) -> Otmann | LearnedDistance:
     if settings.get("type") == "LearnedDistance":
-        expected, *_ = [*_list(settings.get("tables"), "tables"), ""]
+        expected, *_ = [*_json.items(settings.get("tables"), "tables"), ""]
         return LearnedDistance.of(domain.networks.vocabulary, str(expected))
     if settings.get("type") != "Otmann" or "preset" not in settings:
         raise _refusal("its distance is not a preset of OTMANN; open the study in Python, with its searcher")
-    weights = _list(settings.get("structural_weights"), "structural_weights")
-    return Otmann(preset=str(settings["preset"]), structural_weights=[_number(weight) for weight in weights])
+    weights = _json.numbers(settings.get("structural_weights"), "structural_weights")
+    return Otmann(preset=str(settings["preset"]), structural_weights=weights)
 
 
 def _check_same(rebuilt: Mapping[str, Json], stored: Mapping[str, Json], what: str) -> None:
@@ -164,22 +165,11 @@ def _base(default: str | float) -> type:
     return next(base for base in (str, bool, int, float) if isinstance(default, base))
 
 
-def _mapping(value: Json, name: str) -> Mapping[str, Json]:
-    if not isinstance(value, Mapping):
-        raise _refusal(f"{name}: expected a table of names and values, got {type(value).__name__}")
-    return value
-
-
-def _list(value: Json, name: str) -> Sequence[Json]:
-    if not isinstance(value, list | tuple):
-        raise _refusal(f"{name}: expected a list, got {type(value).__name__}")
-    return value
-
-
-def _number(value: Json) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _refusal(f"structural_weights: expected numbers, got {str(value)[:40]!r}")
-    return float(value)
+def _mapping(settings: Mapping[str, Json], name: str) -> Mapping[str, Json]:
+    found = settings.get(name)
+    if not isinstance(found, Mapping):
+        raise _refusal(f"{name}: expected an object, got {type(found).__name__}")
+    return found
 
 
 def _refusal(reason: str) -> StudyError:
