@@ -14,7 +14,7 @@ import numpy as np
 
 from nasbot._typing import Json
 from nasbot.plots.snapshot import Snapshot, parent_of
-from nasbot.storage import SqliteStorage, Storage, Tally
+from nasbot.storage import PartedStorage, Storage, Tally
 from nasbot.storage.memory import study_direction
 from nasbot.storage.tally import Line
 from nasbot.trial import Direction, History, Trial
@@ -60,7 +60,7 @@ def tally_of(history: History) -> Tally:
 
 def snapshot_in(storage: Storage, name: str, settings: Mapping[str, Json]) -> Snapshot:
     """What a page shows of the study in a storage; of a large file, no more than that is rebuilt."""
-    if isinstance(storage, SqliteStorage) and storage.n_trials() > MOST_WHOLE:
+    if isinstance(storage, PartedStorage) and storage.n_trials() > MOST_WHOLE:
         return Snapshot(ExcerptReader(storage).read(study_direction(settings)), name, settings)
     return Snapshot(storage.history(), name, settings)
 
@@ -83,7 +83,7 @@ def shown(snapshot: Snapshot) -> Snapshot:
 class ExcerptReader:
     """Reads a large study from its file, again and again: rows of finished trials once, networks of few of them."""
 
-    def __init__(self, storage: SqliteStorage) -> None:
+    def __init__(self, storage: PartedStorage) -> None:
         self._storage = storage
         self.lines: list[Line] = []
         self._n_finished = 0

@@ -21,7 +21,7 @@ from nasbot.page.excerpt import MOST_WHOLE, Excerpt, ExcerptReader
 from nasbot.page.payload import NOTHING_BESIDE, about_record, as_json, strip_record
 from nasbot.page.records import trial_record
 from nasbot.plots.snapshot import Snapshot
-from nasbot.storage import Address, SqliteStorage, Storage, open_storage
+from nasbot.storage import Address, PartedStorage, Storage, open_storage
 from nasbot.storage.memory import study_direction
 from nasbot.study.status import StudyStatus, status_of
 from nasbot.trial import History, Trial
@@ -109,14 +109,14 @@ class WatchedStudy:
         history = self.seen.snapshot.history
         if not isinstance(history, Excerpt):
             return history[number] if number < len(history) else None
-        if number >= history.tally.n_trials or not isinstance(self._storage, SqliteStorage):
+        if number >= history.tally.n_trials or not isinstance(self._storage, PartedStorage):
             return None
         return self._storage.some([number])[0]
 
     def all_trials(self) -> Iterator[Trial]:
         """Every trial by number, a few at a time where there are very many; for the thread that looks."""
         history = self.seen.snapshot.history
-        if not isinstance(history, Excerpt) or not isinstance(self._storage, SqliteStorage):
+        if not isinstance(history, Excerpt) or not isinstance(self._storage, PartedStorage):
             yield from history
             return
         for first in range(0, history.tally.n_trials, PER_PART):
@@ -169,7 +169,7 @@ class WatchedStudy:
         """All trials; of very many in a file an excerpt, which stays one."""
         storage = self._storage
         assert storage is not None
-        if self.large is None and isinstance(storage, SqliteStorage) and storage.n_trials() > MOST_WHOLE:
+        if self.large is None and isinstance(storage, PartedStorage) and storage.n_trials() > MOST_WHOLE:
             self.large = ExcerptReader(storage)
         if self.large is None:
             return storage.history()

@@ -1,7 +1,7 @@
 """What is remembered of a study: in one SQLite file, in a PostgreSQL database, or in memory."""
 
 from nasbot.storage.addresses import Address
-from nasbot.storage.base import SharedStorage, Storage
+from nasbot.storage.base import PartedStorage, SharedStorage, Storage
 from nasbot.storage.integrity import Examination, Repaired, examine, repair
 from nasbot.storage.memory import MemoryStorage
 from nasbot.storage.opening import is_begun, open_storage, post_request
@@ -14,6 +14,7 @@ __all__ = [
     "Answer",
     "Examination",
     "MemoryStorage",
+    "PartedStorage",
     "Presence",
     "Repaired",
     "Request",

@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from nasbot._typing import Json
 from nasbot.storage.records import Answer, Presence, Request, Run
+from nasbot.storage.tally import Line
 from nasbot.trial import History, Trial
 
 Decide: TypeAlias = "Callable[[History], Sequence[Trial]]"  # what to record, from what is recorded
@@ -65,6 +66,29 @@ class Storage(Protocol):
 
     def close(self) -> None:
         """Let go of files and of the driver's place; may be called again, nothing else may."""
+        ...
+
+
+@runtime_checkable
+class PartedStorage(Storage, Protocol):
+    """A storage that gives parts of a study without rebuilding the rest: for those of very many trials."""
+
+    read_only: bool
+
+    def n_trials(self) -> int:
+        """How many trials there are; cheap."""
+        ...
+
+    def some(self, numbers: Sequence[int]) -> list[Trial]:
+        """The trials with these numbers, in this order."""
+        ...
+
+    def lines(self, *, since: int = 0) -> list[Line]:
+        """Each trial in numbers, by number; with ``since`` those not among the first so many outcomes recorded."""
+        ...
+
+    def quick_lines(self) -> list[Line]:
+        """The same of all trials, without a look at checksums: for a first glance."""
         ...
 
 

@@ -20,7 +20,7 @@ from nasbot.errors import NasbotError, StudyError
 from nasbot.searchers.base import Explains, ExplainsParams, Proposal, ProposesMany, Recommends, Searcher
 from nasbot.searchers.effect import Effect, Effects, ParamEffect, Start
 from nasbot.searchers.promotion import why
-from nasbot.storage import Address, Run, SqliteStorage, Storage, open_storage
+from nasbot.storage import Address, PartedStorage, Run, Storage, open_storage
 from nasbot.study.deciding import DecidingTime
 from nasbot.study.runs import numeric_differences
 from nasbot.study.settings import fidelity_of_settings, naming_vocabulary
@@ -132,8 +132,8 @@ class StudyView:
     def _each(self) -> Iterator[Trial]:
         """Every trial; of a large study a part at a time, so that few of its networks are held at once."""
         storage = self._storage
-        n = storage.n_trials() if isinstance(storage, SqliteStorage) and storage.read_only else 0
-        if not isinstance(storage, SqliteStorage) or n <= MOST_AT_ONCE:
+        n = storage.n_trials() if isinstance(storage, PartedStorage) and storage.read_only else 0
+        if not isinstance(storage, PartedStorage) or n <= MOST_AT_ONCE:
             yield from self.history
             return
         for first in range(0, n, MOST_AT_ONCE):
