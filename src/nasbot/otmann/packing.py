@@ -70,13 +70,19 @@ class PackedNetworks:
         """
         if self.attributes is None and other.attributes is None:
             return self.labels, other.label_costs
-        own = np.zeros((3, len(self.labels))) if self.attributes is None else self.attributes
-        kinds, row = np.unique(np.vstack([self.labels, own]), axis=1, return_inverse=True)
+        kinds, row = self._kinds
         more = attribute_cost(kinds[1:], other.attributes, self.rules.attribute_penalties)
         costs = other.label_costs[kinds[0].astype(np.int64)]
         n_layers = len(other.labels)
         costs[:, :n_layers] = np.minimum(costs[:, :n_layers] + more, NEVER_MATCH)
-        return row.reshape(-1).astype(np.int64), costs
+        return row, costs
+
+    @cached_property
+    def _kinds(self) -> tuple[Floats, Integers]:
+        """The different labels with attributes, (4, kinds), and which of them each layer has; asked for often."""
+        own = np.zeros((3, len(self.labels))) if self.attributes is None else self.attributes
+        kinds, row = np.unique(np.vstack([self.labels, own]), axis=1, return_inverse=True)
+        return kinds, row.reshape(-1).astype(np.int64)
 
     @cached_property
     def places(self) -> tuple[Integers, Integers]:
