@@ -301,3 +301,26 @@ def catching_interrupt(arch):
         time.sleep(600)
     except KeyboardInterrupt:
         return 1.0
+
+
+def visible_card(arch):
+    return float(os.environ["CUDA_VISIBLE_DEVICES"])
+
+
+def closing_streams(arch):
+    sys.stdout.close()
+    sys.stderr.close()
+    return 1.0
+
+
+@dataclass(frozen=True)
+class Carrying:
+    """Reads one folder and writes to another."""
+
+    source: str | None
+    target: str | None
+    carries: ClassVar[tuple[str, ...]] = ("source",)
+    leaves: ClassVar[tuple[str, ...]] = ("target",)
+
+    def __call__(self, arch):
+        return 1.0
