@@ -240,8 +240,9 @@ def crowded(n=4):
     return known, history, Candidate(arch, known[1].params | {"schedule": "step"})
 
 
+@pytest.mark.parametrize("n_first", [0, 5])
 @pytest.mark.parametrize("seed", range(8))
-def test_what_lies_beside_a_known_candidate_is_found_though_its_network_is_known_with_the_first_settings(seed):
+def test_what_lies_beside_a_known_candidate_is_found_though_its_network_is_known_with_the_first_settings(seed, n_first):
     known, history, wanted = crowded()
     rng = np.random.default_rng(seed)
     settings = Settings.of(DOMAIN, history, POOL, rng)
@@ -259,6 +260,7 @@ def test_what_lies_beside_a_known_candidate_is_found_though_its_network_is_known
         is_rough=False,
         settings=settings,
         n_evaluations=20,
+        n_first=n_first,
         rng=rng,
     ).best
     assert Candidate(best.arch, best.params) == wanted

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from nasbot.acquisition import thompson_choices
+from nasbot.domain import Choice
 from nasbot.errors import OptionError
 from nasbot.execution import SimulatedExecutor
 from nasbot.searchers import NASBOT, RandomSearch
@@ -30,6 +31,17 @@ def test_all_are_new_and_different_and_the_same_again(local_above, monkeypatch):
     assert all(proposal.forecast.sd > 0 and proposal.origin.modifiers for proposal in proposals)
     again = propose_many(searcher(local_above), history, 30)
     assert [proposal.candidate.fingerprint for proposal in again] == fingerprints
+
+
+def test_with_params_too_all_are_new_and_of_the_domain():
+    rates = {"rate": Choice(1, 2, 3, 4, 5, 6, 7, 8, ordered=True), "schedule": Choice("cosine", "step")}
+    study = _study(params=rates, prior=None)
+    proposals = propose_many(study.searcher, study.history, 12)
+    fingerprints = {proposal.candidate.fingerprint for proposal in proposals}
+    assert len(fingerprints) == 12
+    assert not fingerprints & set(study.history.seen)
+    assert all(proposal.candidate in study.searcher.domain for proposal in proposals)
+    assert len({proposal.candidate.params["rate"] for proposal in proposals}) > 1
 
 
 def test_nothing_is_chosen_at_once_while_nothing_is_believed():
