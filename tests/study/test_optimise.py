@@ -145,7 +145,6 @@ def test_every_name_of_the_front_door_is_there():
     for name in nasbot.__all__:
         assert getattr(nasbot, name) is not None
         assert name in dir(nasbot)
-    assert set(nasbot._LATER) <= set(nasbot.__all__)
     assert nasbot.maximise is maximise
     assert nasbot.NASBOT is NASBOT
     with pytest.raises(AttributeError, match="module 'nasbot' has no attribute 'NASB0T'"):
