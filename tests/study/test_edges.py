@@ -1,5 +1,6 @@
 """Limits, defaults and last cases of what a study is made of, one by one."""
 
+import json
 import os
 import socket
 import subprocess
@@ -12,12 +13,15 @@ from nasbot.architecture import initial_pool
 from nasbot.candidate import Candidate
 from nasbot.errors import OptionError, StudyError
 from nasbot.execution import SimulatedExecutor
+from nasbot.searchers import NASBOT, RandomSearch
 from nasbot.storage import MemoryStorage, Presence, RequestKind, Run, RunState
 from nasbot.study import Budget, Study, StudyState
 from nasbot.study import loop as loop_module
 from nasbot.study.budget import UNITS, parse_seconds
 from nasbot.study.loop import Loop
+from nasbot.study.optimise import known_pairs, tell_known
 from nasbot.study.progress import _Lines
+from nasbot.study.rebuilding import as_begun, searcher_of_study
 from nasbot.study.requests import Asked, ask_study, changed_trial, check_request, how_to_go_on, in_words
 from nasbot.study.runs import is_ours, new_run, numeric_differences
 from nasbot.study.settled import LEAST, N_LAST, N_NEXT, Outlook
@@ -33,6 +37,7 @@ from nasbot.trial import (
     Stopped,
     Trial,
 )
+from tests.searchers.problems import made
 from tests.study.objectives import score, simulated
 from tests.study.searchers import Sensitive
 
@@ -490,3 +495,87 @@ def test_lines_of_progress(capsys, direction, second):
     assert len(said) == 4
     lines.tell(ended(6, Scored(5.0 if direction == "maximise" else -5.0)))
     assert "the best so far" in capsys.readouterr().err
+
+
+# -- what was measured elsewhere ---------------------------------------------------------------------------------------
+
+
+def test_what_is_known_comes_in_pairs():
+    assert known_pairs([(POOL[0], 1.0), [Candidate(POOL[1]), 2.0]]) == [(POOL[0], 1.0), (Candidate(POOL[1]), 2.0)]
+    for known, words in (
+        ("text", "expected pairs of a candidate and its value, got str"),
+        (3, "got int"),
+        ([(POOL[0],)], "entry 0: expected"),
+        ([(POOL[0], 1.0), (1.0, POOL[0])], "entry 1: expected"),
+        ([POOL[0]], "entry 0: expected"),
+    ):
+        with pytest.raises(OptionError, match=words):
+            known_pairs(known)
+
+
+def test_what_is_known_is_told_once():
+    study = Study.in_memory(Sensitive(n_pool=1), seed=1)
+    for _ in range(2):
+        tell_known(study, [(POOL[3], 1.0), (POOL[4], 2.0)])
+    assert [trial.value for trial in study.history.completed] == [1.0, 2.0]
+
+
+def test_trainings_may_be_stretched():
+    study = Study.in_memory(Sensitive(n_pool=1), seed=1)
+    study.tell(study.ask(), 1.0)
+    study._driver.stretch = lambda history: 3.0
+    assert study.ask().fidelity == 3.0
+
+
+# -- searchers made again ----------------------------------------------------------------------------------------------
+
+
+def changed(settings, path, value):
+    settings = json.loads(json.dumps(settings))
+    *places, last = path
+    at = settings
+    for place in places:
+        at = at[place]
+    at[last] = value
+    return settings
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("space", "kind"), {"name": "none"}, "vocabular"),
+        (("space", "max_layers"), "many", "expected a"),
+        (("space", "max_layers"), True, "expected a"),
+        (("space", "max_layers"), -1, "space: "),
+        (("space", "other"), 1, "has no such option"),
+        (("searcher", "type"), "Mine", "it is not one of NASBOT"),
+        (("searcher", "pool"), ["00"], "is not in the study"),
+        (("searcher", "pool"), 3, "pool: expected"),
+        (("searcher", "cost"), 3, "NASBOT has no such option"),
+        (("searcher", "name"), 3, "name: expected a str, got '3'"),
+        (("searcher", "belief", "n_samples"), 2.5, "n_samples: expected a int"),
+        (("searcher", "belief", "prior"), [], "prior"),
+        (("searcher", "distance", "type"), "mine", "not a preset of OTMANN"),
+        (("searcher", "distance", "structural_weights"), ["x"], "structural_weights"),
+        (("searcher", "modifiers"), "skip", "modifiers: expected"),
+        (("fidelity",), [], "fidelity"),
+        (("searcher",), 3, "searcher: expected an object, got int"),
+    ],
+    ids=str,
+)
+def test_settings_of_no_searcher(path, value, words):
+    study = Study.in_memory(made(NASBOT), seed=1)
+    assert type(searcher_of_study(study.settings, study.history)) is NASBOT
+    with pytest.raises(StudyError, match=words) as raised:
+        searcher_of_study(changed(study.settings, path, value), study.history)
+    assert "cannot be made again" in str(raised.value)
+
+
+def test_options_that_a_study_was_begun_with():
+    begun = Study.in_memory(made(NASBOT, acquisition="ucb"), seed=1).settings
+    assert as_begun(made(NASBOT), begun).acquisition == made(NASBOT, acquisition="ucb").acquisition
+    other = made(RandomSearch)
+    assert as_begun(other, begun) is other
+    plain = made(NASBOT)
+    assert as_begun(plain, changed(begun, ("searcher", "pool"), ["00"])) is plain
+    assert as_begun(plain, {}) is plain
