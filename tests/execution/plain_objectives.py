@@ -1,6 +1,7 @@
 """Objectives of the tests of SpawnExecutor, importable by its processes."""
 
 import os
+import sys
 
 
 def its_process(arch):
@@ -19,3 +20,22 @@ def printing_and_raising(arch):
     """As a training does that logs before it fails."""
     print("printed before")
     raise ValueError("after a line")
+
+
+def knows_module(arch):
+    """Whether a module was loaded that nothing here imports."""
+    return float("wave" in sys.modules)
+
+
+def _refused():
+    raise ValueError("not here")
+
+
+class Unloadable:
+    """Can be sent, and not be loaded."""
+
+    def __reduce__(self):
+        return _refused, ()
+
+    def __call__(self, arch):
+        return 1.0

@@ -5,12 +5,15 @@ tests/faults/test_ray.py has a real cluster of two nodes.
 
 import os
 import shutil
+import signal
 import sys
+import time
 
 import pytest
 
-from nasbot.errors import FileError, OptionError
+from nasbot.errors import FileError, OptionError, StudyError
 from nasbot.execution import Finished, Limits, ray_cluster
+from nasbot.execution._frames import FrameReader, packed
 from nasbot.execution._transfer import keep
 from nasbot.execution.ray_cluster import RayExecutor
 from nasbot.study import Study
@@ -218,3 +221,142 @@ def test_what_a_node_keeps_goes_with_its_worker(monkeypatch):
     (here,) = ray_cluster._here.values()
     assert here.close in registered
     executor.close()
+
+
+# -- what Ray may say --------------------------------------------------------------------------------------------------
+
+
+def running(ray, stream, number=0):
+    """An executor with one trial, whose stream is this."""
+    executor = RayExecutor(slots=2)
+    executor.start(count_layers)
+    executor._task = lambda job: stream
+    executor.submit(sample_job(number))
+    return executor
+
+
+class Stream:
+    name = "a trial"
+
+    def __init__(self, *items):
+        self.items = list(items)
+        self.frames = iter(())
+
+    def __next__(self):
+        if not self.items:
+            raise StopIteration
+        return self.items.pop(0)
+
+
+def error_named(name, message):
+    return type(name, (Exception,), {})(message)
+
+
+@pytest.mark.parametrize(
+    ("item", "cause", "words"),
+    [
+        ((), "crashed", "its task ended without a result"),
+        ((b"x" * 20,), "crashed", "its task sent what cannot be taken: "),
+        ((packed({"step": "x", "value": 1}),), "crashed", "its task sent what cannot be taken: "),
+        ((packed({"step": 1}),), "crashed", "its task sent what cannot be taken: "),
+        ((("elsewhere", "a.txt", b""),), "crashed", "its task sent what cannot be taken: "),
+        ((error_named("RayTaskError", "\n why\nmore"),), "crashed", "its task failed on its node: RayTaskError:  why"),
+        ((error_named("RayTaskError(ValueError)", "why"),), "crashed", "its task failed on its node"),
+        ((error_named("OutOfMemoryError", ""),), "oom", "its node had no memory left"),
+        ((error_named("NodeDiedError", ""),), "killed", "is gone: NodeDiedError: no message"),
+    ],
+    ids=str,
+)
+def test_ends_without_an_outcome(ray, item, cause, words):
+    executor = running(ray, Stream(*item))
+    (event,) = executor.wait(PATIENCE)
+    assert (event.outcome.cause, list(executor.wait(0))) == (cause, [])
+    assert words in event.outcome.message
+    executor.close()
+
+
+def test_points_come_before_the_outcome(ray):
+    points = packed({"step": 3, "value": 0.5}) + packed({"outcome": {"value": 1.0, "details": {}}})
+    executor = running(ray, Stream(points[:10], points[10:]))
+    reported, finished = executor.wait(PATIENCE)
+    assert (reported.point.step, reported.point.value, finished.outcome) == (3, 0.5, Scored(1.0))
+    executor.close()
+
+
+def test_waiting_ends_when_it_is_time(ray, monkeypatch):
+    looks = []
+
+    def nothing_yet(streams, timeout=None, fetch_local=True):
+        looks.append(timeout)
+        return [], streams
+
+    executor = running(ray, Stream())
+    monkeypatch.setattr(ray, "wait", nothing_yet)
+    assert list(executor.wait(0.0)) == []
+    assert looks == [0]
+    begun = time.monotonic()
+    assert list(executor.wait(0.05)) == []
+    assert time.monotonic() - begun >= 0.05
+    assert 0 < looks[2] <= 0.05
+    assert looks[2] <= ray_cluster.SECONDS_BETWEEN_LOOKS == 0.5
+    monkeypatch.setattr(ray, "wait", lambda *args, **options: 1 / 0)  # then asking tells why
+    assert executor.wait(PATIENCE)[0].outcome.cause is FailureCause.CRASHED
+    executor.close()
+
+
+def test_a_cluster_that_takes_nothing(ray):
+    executor = RayExecutor(slots=1)
+    executor.start(count_layers)
+
+    def gone(job):
+        raise ConnectionError("gone\naway")
+
+    executor._task = gone
+    executor.submit(sample_job(0))
+    (event,) = executor.wait(PATIENCE)
+    assert event.outcome.message == "the cluster did not take it: ConnectionError: gone"
+    executor.close()
+    with pytest.raises(StudyError, match="the executor has no objective"):
+        executor.submit(sample_job(0))
+
+
+def test_room_is_by_what_is_scarcest(ray):
+    ray.cluster_resources = lambda: {"CPU": 8.0, "GPU": 3.0}
+    executor = RayExecutor(cpus_per_trial=2, gpus_per_trial=1)
+    assert executor.slots == 1  # nobody has asked the cluster
+    executor.start(count_layers)
+    assert executor.slots == 3
+    executor.close()
+    half = RayExecutor(cpus_per_trial=0, gpus_per_trial=0.5)
+    half.start(count_layers)
+    assert half.slots == 6
+    half.close()
+    with pytest.raises(OptionError, match="a trial takes 9 CPU and 0 GPU; the cluster has 8 CPU, 3 GPU"):
+        RayExecutor(cpus_per_trial=9).start(count_layers)
+
+
+def test_an_objective_that_a_node_cannot_load(monkeypatch):
+    def cannot(*_):
+        raise ValueError("no such module")
+
+    monkeypatch.setattr(ray_cluster, "_Here", cannot)
+    (frame,) = ray_cluster._evaluated_here(b"", {}, "x", sample_job(0), Limits(), 1)
+    record = FrameReader().feed(frame)[0]["outcome"]
+    assert record["message"] == "the objective cannot be loaded on its node: ValueError: no such module"
+    assert "x" not in ray_cluster._here
+
+
+def test_the_terminating_signal_is_taken_back():
+    before = signal.getsignal(signal.SIGTERM)
+    with ray_cluster._own_sigterm():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_variables_are_set_for_a_while_unless_somebody_has(monkeypatch):
+    monkeypatch.setenv("TAKEN", "1")
+    monkeypatch.delenv("FREE", raising=False)
+    with ray_cluster._set({"TAKEN": "2", "FREE": "3"}):
+        assert (os.environ["TAKEN"], os.environ["FREE"]) == ("1", "3")
+    assert os.environ["TAKEN"] == "1"
+    assert "FREE" not in os.environ

@@ -6,7 +6,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -128,3 +130,58 @@ def test_objectives_of_a_console_are_refused_before_a_trial_is_spent(executor):
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
     assert "defined in a notebook cell or on the command line" in said.stdout, said
     assert "%%writefile" in said.stdout
+
+
+def test_an_objective_that_cannot_be_loaded_says_so():
+    (outcome,) = outcomes(plain_objectives.Unloadable())
+    assert outcome.cause is FailureCause.EXCEPTION
+    assert "the objective cannot be loaded in a worker process: " in outcome.message
+
+
+def test_threads_and_what_is_loaded_beforehand():
+    assert outcomes(objectives.counting_threads, threads=3)[0].value == 3.0
+    assert outcomes(plain_objectives.knows_module, preload=("wave", "no_such_module"))[0].value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("received", "deadline", "has_begun", "cause", "words"),
+    [
+        ([{"trial": 0, "step": "x", "value": 1}], 10.0, True, "crashed", "its process sent what is no result"),
+        ([{"no": 1}], 10.0, True, "crashed", "its process sent what is no result"),
+        ([], -1.0, True, "timeout", "not finished within its limit of 7 s"),
+        ([], -1.0, False, "timeout", "not finished within 300 s to begin"),
+        ([{"trial": 5, "outcome": {"value": 1.0, "details": {}}}], -1.0, True, "timeout", "not finished"),
+    ],
+)
+def test_what_a_process_may_say(monkeypatch, received, deadline, has_begun, cause, words):
+    executor = SpawnExecutor(1, limits=Limits(seconds=7.0))
+    worker = SimpleNamespace(
+        job=sample_job(0), has_ended=False, received=deque(received), outcome=None,
+        deadline=executor.now() + deadline, has_begun=has_begun,
+    )  # fmt: skip
+    executor._running = {0: worker}
+    monkeypatch.setattr(executor, "_released", lambda worker, outcome: outcome)
+    executor._look_at(worker)
+    (event,) = executor._events
+    assert event.outcome.cause == cause
+    assert words in event.outcome.message
+    assert executor._running == {}
+
+
+def test_its_limit_counts_from_its_beginning():
+    executor = SpawnExecutor(1, limits=Limits(seconds=7.0))
+    worker = SimpleNamespace(has_begun=False, deadline=0.0)
+    executor._take(worker, sample_job(0), {"trial": 0, "begun": True})
+    assert worker.has_begun
+    assert 6.0 < worker.deadline - executor.now() <= 7.0
+    free = SpawnExecutor(1)
+    free._take(worker, sample_job(0), {"trial": 0, "begun": True})
+    assert worker.deadline == float("inf")
+    executor._running = {0: worker}
+    worker.deadline = executor.now() + 0.2
+    assert 0 < executor._pause(None) <= 0.2
+    worker.deadline = executor.now() + 99
+    assert executor._pause(None) == 0.5
+    assert 0 < executor._pause(executor.now() + 0.1) <= 0.1
+    assert executor._pause(executor.now() - 1) == 0.0
+    executor._running = {}
