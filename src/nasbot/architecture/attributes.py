@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from nasbot.architecture.operations import OPERATIONS
 from nasbot.errors import PenaltyError, Violation
 
 if TYPE_CHECKING:
@@ -80,11 +81,8 @@ def settled(given: Attributes, label: Label) -> Attributes | None:
 
 def violations(given: Attributes, label: Label, u: int) -> Iterator[Violation]:
     """What is wrong with the attributes of layer u."""
-    from nasbot.architecture.labels import Role, Signal
-    from nasbot.architecture.operations import OPERATIONS
-
     name = f"layer {u} ({label.name})"
-    is_processing = label.role is Role.PROCESSING
+    is_processing = label.role == "processing"
     if given.dropout is not None:
         if not is_processing:
             yield Violation("dropout", f"{name} takes no dropout, got {given.dropout!r}", u)
@@ -95,10 +93,10 @@ def violations(given: Attributes, label: Label, u: int) -> Iterator[Violation]:
             yield Violation("norm", f"{name} takes no norm, got {given.norm!r}", u)
         elif given.norm not in NORMS:
             yield Violation("norm", f"{name}: norm must be {', '.join(NORMS[:-1])} or layer, got {given.norm!r}", u)
-        elif given.norm == "layer" and label.emits is Signal.IMAGE:
+        elif given.norm == "layer" and label.emits == "image":
             yield Violation("norm", f"{name}: layer normalisation is for layers of vectors; expected none or batch", u)
     if given.decay_factor is not None:
-        has_weights = label.role is Role.DECISION or (is_processing and OPERATIONS[label.operation].has_weights)
+        has_weights = label.role == "decision" or (is_processing and OPERATIONS[label.operation].has_weights)
         if not has_weights:
             yield Violation("decay_factor", f"{name} has no weights to decay, got {given.decay_factor!r}", u)
         elif not _is_number(given.decay_factor) or not 1 / MOST_DECAY <= given.decay_factor <= MOST_DECAY:

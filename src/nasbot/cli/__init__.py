@@ -13,8 +13,6 @@ from typing import Any
 
 __all__ = ["main"]
 
-COMPLETING = "_NASBOT_COMPLETE"
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line, by default the process's own, and return its exit code; never raises."""
@@ -26,11 +24,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     import typer
 
-    from nasbot.cli._app import app
+    from nasbot.cli._app import COMPLETING, app
 
     command = typer.main.get_command(app)
     if COMPLETING in os.environ:  # set by the shell's own script: docs/reference/cli.md says how it gets there
-        return _completed(command)
+        return _completed(command, COMPLETING)
     # Not command.main(): it has ideas of its own about broken pipes, interrupts and how errors look.
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -41,10 +39,10 @@ def _run(arguments: Sequence[str] | None) -> int:
     return 0
 
 
-def _completed(command: Any) -> int:
+def _completed(command: Any, variable: str) -> int:
     """What the shell asks when a person presses tab, or the script that makes it ask."""
     try:
-        command.main(prog_name="nasbot", complete_var=COMPLETING)
+        command.main(prog_name="nasbot", complete_var=variable)
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else 0
     return 0

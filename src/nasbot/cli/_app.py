@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from nasbot.cli import COMPLETING
 from nasbot.cli._options import with_vocabulary
 from nasbot.cli.check import check
 from nasbot.cli.control import cancel, pause, resume, retry, stop
@@ -30,6 +29,8 @@ from nasbot.cli.serve import serve
 from nasbot.cli.show import show
 from nasbot.cli.status import status
 from nasbot.cli.what_if import what_if
+
+COMPLETING = "_NASBOT_COMPLETE"  # the variable by which the shell asks what may come next
 
 app = typer.Typer(
     name="nasbot",
