@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -60,6 +61,8 @@ def test_a_table_from_file_to_best_network_and_on(folder, run: Run):
     assert "studies/houses-price.files/best.svg" in result.out
     assert (folder / "studies/houses-price.files/best.svg").exists()
     assert "Next, try:" in result.out
+    shown = run("status", "houses-price").out
+    assert re.search(r"best +validation mse [0-9.]+ \(trial [0-9]\)", shown), shown
 
     again = run("run", "houses.csv", "--target", "price", "--drop", "fair", "--budget", "4 trials", *QUICK, "--json")
     assert again.code == 0, again.err

@@ -8,6 +8,7 @@ import pytest
 
 from nasbot.errors import StorageError
 from nasbot.storage import SqliteStorage, Tally
+from nasbot.storage.tally import trials_in_words
 from nasbot.testing.storage_conformance import SETTINGS, sample_trial
 from nasbot.trial import Cancelled, Failed, FailureCause, Scored
 
@@ -72,3 +73,11 @@ def test_damage_is_said_and_never_counted(file, change):
     with pytest.raises(StorageError, match=r"trial 1 is damaged|trials are missing: expected 7, got 8"):
         reader.tally()
     reader.close()
+
+
+@pytest.mark.parametrize(
+    ("states", "words"),
+    [({"completed": 16, "waiting": 2}, "16 + 2 waiting"), ({"completed": 1200}, "1,200"), ({}, "0")],
+)
+def test_networks_that_wait_are_no_trials_that_ran(states, words):
+    assert trials_in_words({"trials": sum(states.values()), "states": states}) == words

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nasbot.plots.meaning import Meaning, meaning_of
 from nasbot.storage import Address, Tally, open_storage
 from nasbot.storage.addresses import place_of
 from nasbot.storage.paths import SUFFIX, studies_folder
@@ -20,6 +21,7 @@ class Summary:
     path: Path | Address
     status: StudyStatus
     tally: Tally
+    metric: str = ""  # what values are, of a search on data
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, the keys that ``list`` and ``status`` document."""
@@ -35,7 +37,7 @@ class Summary:
     def best(self) -> str:
         """The best value and its trial."""
         best = self.tally.best
-        return "none yet" if best is None else f"{best.value:.6g} (trial {best.trial})"
+        return "none yet" if best is None else f"{self.metric} {best.value:.6g} (trial {best.trial})".strip()
 
 
 class Watched:
@@ -47,7 +49,9 @@ class Watched:
 
     def summary(self) -> Summary:
         """The study as it is now."""
-        return Summary(name_of(self.path), self.path, status_of(self.storage), self.storage.tally())
+        meaning = meaning_of(self.storage.settings() or {})
+        metric = "" if meaning == Meaning("value") else meaning.name
+        return Summary(name_of(self.path), self.path, status_of(self.storage), self.storage.tally(), metric)
 
     def __enter__(self) -> Watched:
         return self

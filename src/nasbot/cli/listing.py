@@ -57,15 +57,16 @@ def _record(path: Path | Address) -> dict[str, Any]:
 
 def _row(record: dict[str, Any]) -> tuple[str, ...]:
     from nasbot.cli._summary import in_short
+    from nasbot.storage.tally import trials_in_words
 
     name = one_line(record["study"])
     if "error" in record:
         return (name, record["state"], "", "", "", "")
-    best, silence, waiting = record["best"], record["silence"], record["states"].get("waiting", 0)
+    best, silence = record["best"], record["silence"]
     return (
         name,
         record["state"],
-        str(record["trials"] - waiting) + f" + {waiting} waiting" * bool(waiting),
+        trials_in_words(record),
         "" if best is None else f"{best['value']:.6g}",
         in_short(record["seconds"]),
         "" if silence is None else f"{in_short(silence)} ago",

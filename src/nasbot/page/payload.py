@@ -27,6 +27,7 @@ from nasbot.plots.rungs import rungs
 from nasbot.plots.snapshot import Snapshot
 from nasbot.plots.traits import traits
 from nasbot.storage import Tally
+from nasbot.study.runs import with_longer_budget
 from nasbot.study.settled import outlook_of
 from nasbot.study.status import StudyState, StudyStatus
 from nasbot.trial import TrialState
@@ -119,7 +120,11 @@ def _commands(snapshot: Snapshot, status: StudyStatus | None, file: str) -> list
     if status is not None and status.command:
         folder = status.run.record.get("folder") if status.run is not None else None
         where = f"cd {shlex.quote(folder)} && " if isinstance(folder, str) else ""
-        rows.append(("The command that drove it last. It goes on where the study was left:", where + status.command))
+        is_spent = status.run is not None and status.run.ending == "finished"
+        words = (
+            "It has had its budget; a longer one goes on:" if is_spent else "The command that drove it last goes on:"
+        )
+        rows.append((words, where + (with_longer_budget(status.command) if is_spent else status.command)))
         if _is_run(status.command):
             repeat = f"{where}{status.command} --name {shlex.quote(again)}"  # a second --name replaces the first
             rows.append(("Do all of it again, under another name:", repeat))
@@ -263,7 +268,8 @@ def compare_record(studies: Sequence[tuple[Snapshot, Mapping[str, Json]]]) -> di
                 "name": snapshot.name,
                 "searcher": snapshot.searcher,
                 "seed": snapshot.settings.get("seed"),
-                "trials": tally_of(snapshot.history).n_trials,
+                "trials": (tally := tally_of(snapshot.history)).n_trials,
+                "waiting": tally.states.get(TrialState.WAITING, 0),
                 "best": None if (best := snapshot.history.best) is None else best.value,
                 "data": data_of(snapshot.settings),
                 "metric": str(meaning_of(snapshot.settings)),

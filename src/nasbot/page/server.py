@@ -48,6 +48,7 @@ from nasbot.plots.rungs import why_of
 from nasbot.storage import Address as Database
 from nasbot.storage.opening import studies_in
 from nasbot.storage.paths import SUFFIX
+from nasbot.storage.tally import trials_in_words
 from nasbot.trial import Trial
 
 Answer = TypeVar("Answer")
@@ -159,7 +160,7 @@ class LivePage:
             f'<span class="badge {state}">{state}</span>',
             html.escape(data_of(settings) or ("own objective" if settings else "")),
             html.escape(str(meaning_of(settings)) if settings else ""),
-            html.escape(seen.problem or f"{strip['trials']:,}"),
+            html.escape(seen.problem or trials_in_words(strip)),
             f"{best['value']:.6g}" if isinstance(best, dict) else "–",
             time.strftime("%Y-%m-%d %H:%M", time.localtime(study.changed_at())),
         ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +130,12 @@ class Tally:
     def __str__(self) -> str:
         """``12 completed, 1 failed``."""
         return ", ".join(f"{n} {state}" for state, n in self.states.items()) or "no trials"
+
+
+def trials_in_words(record: Mapping[str, Any]) -> str:
+    """``16 + 2 waiting``, of what ``Tally.to_dict`` gave: networks that wait are no trials that ran."""
+    waiting = record["states"].get(str(TrialState.WAITING), 0)
+    return f"{record['trials'] - waiting:,}" + f" + {waiting:,} waiting" * bool(waiting)
 
 
 # -- where the time went -----------------------------------------------------------------------------------------------

@@ -44,6 +44,11 @@ function choice(label, name, options, chosen, args) {
     options.map(([key, words]) => el("button", { type: "button", id: `${name}-${key}`, "aria-pressed": String(key === chosen), click: () => go(args.page, { ...args.query, [name]: key }) }, words))));
 }
 
+// "16 + 2 waiting": networks that wait are no trials that ran.
+const begun = ({ trials, waiting }) => `${(trials - waiting).toLocaleString("en-GB")}${waiting ? ` + ${waiting.toLocaleString("en-GB")} waiting` : ""}`;
+
+const SLOW = 3000; // milliseconds after which a wait is explained
+
 function later(known, promise, render) {
   const slot = el("div", {});
   const fill = (answer) => {
@@ -51,7 +56,10 @@ function later(known, promise, render) {
     paintCharts(slot);
   };
   if (known) fill(known);
-  else slot.append(quiet("computing…"));
+  else {
+    slot.append(quiet("computing…"));
+    setTimeout(() => slot.firstChild?.textContent === "computing…" && slot.replaceChildren(quiet("computing… The first time after an installation the distance is compiled, in 10 to 30 s; a search that runs goes first.")), SLOW);
+  }
   promise.then(fill, (error) => slot.replaceChildren(quiet(`not available: ${error.message}`)));
   return slot;
 }
@@ -486,9 +494,9 @@ function mapPart(source, map) {
     chart({
       title: "Architecture map", describe: map.describe || "", height: 520, bare: true, x: {}, y: {},
       marks: [{ kind: "line", data: path.map((p) => ({ x: p.x, y: p.y })), class: "lit" }],
-      points: map.points.map((p) => ({ x: p.x, y: p.y, trial: p.trial, r: path.includes(p) ? 6 : 4.4, class: isNumber(p.value) ? "" : "hollow bad", colour: isNumber(p.value) ? heat(share(p.value)) : undefined, tip: () => trialTip(source, p.trial) })),
+      points: map.points.map((p) => ({ x: p.x, y: p.y, trial: p.trial, r: path.includes(p) ? 6 : 4.4, class: isNumber(p.value) ? "" : source.trials[p.trial]?.state === "failed" ? "hollow bad" : "hollow faint", colour: isNumber(p.value) ? heat(share(p.value)) : undefined, tip: () => trialTip(source, p.trial) })),
     }),
-    el("p", { class: "quiet" }, "worse", el("span", { class: "heat" }), "better (by rank); hollow: failed or not finished"),
+    el("p", { class: "quiet" }, "worse", el("span", { class: "heat" }), "better (by rank); hollow: without a value, red where it failed"),
   ];
 }
 
@@ -513,7 +521,7 @@ async function lineagePage(source) {
         ? el("ol", { class: "chain" }, lineage.ancestry.map((n) => at.get(n)).map((node) => el("li", {}, trialLink(node.trial), isNumber(node.value) ? `, ${number(node.value, 5)}` : "", node.changes.length ? `: ${node.changes.join("; ")}` : node.parent === null ? ": where it began" : "")))
         : quiet("No trial has a value yet.")),
       section("What each modifier brought", ledger.rows.length
-        ? table("gains are over the parent, positive where better", ["modifier", "tries", "alone", "failed", "improved", "records", "mean gain", "best gain", "in ancestry"],
+        ? table("gains are over the parent, positive where better", ["modifier", "tries", "alone", "failed", "better", "records", "mean gain", "best gain", "ancestry"],
           ledger.rows.map((row) => [row.modifier, row.n_tries, row.n_alone, row.n_failed, row.n_improved, row.n_records, number(row.mean_gain, 3), number(row.best_gain, 3), row.in_ancestry]))
         : quiet(ledger.message))),
   ];
@@ -655,7 +663,7 @@ async function comparePage(source, args) {
         el("button", { type: "button", id: `curve-${i}`, "aria-pressed": String(!hidden.has(group.name)), title: "show or hide", click: () => toggle(group.name) }, `${group.name}${group.n_studies > 1 ? ` (${group.n_studies} studies)` : ""}`)))));
   } else if (series) parts.push(quiet(series.message));
   parts.push(table("studies", ["study", "data", "metric", "searcher", "seed", "trials", "best", "state"], compared.studies.map((s) => [
-    s.address ? el("a", { href: s.address }, s.name) : s.name, s.data || "own objective", s.metric, s.searcher, String(s.seed), s.trials, number(s.best, 6), s.state ? badge(s.state) : "–"])));
+    s.address ? el("a", { href: s.address }, s.name) : s.name, s.data || "own objective", s.metric, s.searcher, String(s.seed), begun(s), number(s.best, 6), s.state ? badge(s.state) : "–"])));
   return parts;
 }
 
