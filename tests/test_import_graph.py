@@ -14,7 +14,6 @@ ROOT = Path(nasbot.__file__).parent
 INSIDE = {
     "architecture.codec architecture.graph": "a network reads and writes itself",
     "data.metrics data.own_metric": "a name may be that of somebody's own function",
-    "data.dates data.preprocessing data.tables data.text_tables": "columns prepare tables, and pandas loads only then",
 }
 
 

@@ -180,7 +180,7 @@ def all_rows(function):
 
 
 def leak_of_columns(monkeypatch):
-    monkeypatch.setattr(dataset, "table_of", all_rows(dataset.table_of))
+    monkeypatch.setattr(dataset, "columns_of", all_rows(dataset.columns_of))
 
 
 def leak_of_target(monkeypatch):

@@ -21,22 +21,12 @@ from nasbot import _json
 from nasbot._files import write_whole
 from nasbot._rng import checked_seed
 from nasbot._typing import Json
+from nasbot.data.columns import CategoryColumn, DateColumn, DroppedColumn, NumberColumn
 from nasbot.data.dates import instants_of
 from nasbot.data.preparations import check_preparation, preparation_of
-from nasbot.data.preprocessing import (
-    CategoryColumn,
-    ClassTarget,
-    DateColumn,
-    DroppedColumn,
-    Images,
-    NumberColumn,
-    NumberTarget,
-    Preprocessing,
-    Table,
-    channels_first,
-)
+from nasbot.data.preprocessing import ClassTarget, Images, NumberTarget, Preprocessing, Table, channels_first
 from nasbot.data.splitting import checked_indices, checked_shares, split_groups, split_rows, split_time
-from nasbot.data.tables import array_of, as_pandas, check_column, frame_of, listed, table_of
+from nasbot.data.tables import array_of, as_pandas, check_column, columns_of, frame_of, listed
 from nasbot.data.targets import checked_target, inferred_task, labelled, target_of
 from nasbot.data.weighting import WEIGHT, class_weights_of, sample_weights_of, weights_lines
 from nasbot.errors import CodecError, DataError, FileError, OptionError, StorageError
@@ -329,7 +319,7 @@ def dataset_of(
             )
         inputs = _images_of(raw, rows[0], channels_last=channels_last)
     else:
-        inputs = table_of(raw, rows[0], drop=drop, kinds=kinds)
+        inputs = Table(columns_of(raw, rows[0], drop=drop, kinds=kinds))
     _check_size(n, inputs.shape)
     prepared = Preprocessing(inputs, what)
     targets = what.prepared(values)

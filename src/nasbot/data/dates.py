@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nasbot.data.preprocessing import Column, DateColumn, DroppedColumn
+from nasbot.data.columns import Column, DateColumn, DroppedColumn
 from nasbot.errors import DataError
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nasbot._typing import Json
+from nasbot.data.columns import CategoryColumn, Column, DateColumn, DroppedColumn, NumberColumn
 from nasbot.data.metrics import IMBALANCED
-from nasbot.data.preprocessing import CategoryColumn, ClassTarget, Column, DateColumn, DroppedColumn, NumberColumn
+from nasbot.data.preprocessing import ClassTarget
 from nasbot.data.splitting import checked_shares, split_rows
 from nasbot.data.tables import check_column, checked_kinds, column_of, listed, split_names
 from nasbot.data.targets import checked_target, target_of

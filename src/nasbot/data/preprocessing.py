@@ -15,7 +15,10 @@ import numpy as np
 
 from nasbot import _json
 from nasbot._typing import Json
+from nasbot.data.columns import CategoryColumn, Column, DateColumn, DroppedColumn, NumberColumn
+from nasbot.data.dates import ORDERS, PARTS, parts_of
 from nasbot.data.preparations import STANDARD, Preparation
+from nasbot.data.tables import categories_of, frame_of, numbers_of
 from nasbot.errors import CodecError, DataError
 
 if TYPE_CHECKING:
@@ -25,69 +28,6 @@ VERSION = 1
 VERSION_WITH_PREPARATION = 2
 LIMITED = "limited number"  # the form of a target whose predictions have limits
 Class: TypeAlias = "str | bool | int | float"
-
-
-@dataclass(frozen=True)
-class NumberColumn:
-    """One column of numbers: (value - centre) / scale; gaps become ``fill``, and may be marked."""
-
-    name: str
-    fill: float
-    centre: float
-    scale: float
-    marks_gaps: bool = False
-
-    @property
-    def width(self) -> int:
-        """How many inputs of the network it takes."""
-        return 1 + self.marks_gaps
-
-
-@dataclass(frozen=True)
-class CategoryColumn:
-    """One column of categories: an input for each value seen in training rows, all 0 for any other and for gaps."""
-
-    name: str
-    values: tuple[str, ...]
-    marks_gaps: bool = False
-
-    @property
-    def width(self) -> int:
-        """How many inputs of the network it takes."""
-        return len(self.values) + self.marks_gaps
-
-
-@dataclass(frozen=True)
-class DateColumn:
-    """One column of dates: some of year, month, day, weekday and hour, each standardised; gaps become the means."""
-
-    name: str
-    order: str  # of day, month and year where dates are written: "ymd", "dmy" or "mdy"
-    parts: tuple[str, ...]
-    centres: tuple[float, ...]
-    scales: tuple[float, ...]
-    marks_gaps: bool = False
-
-    @property
-    def width(self) -> int:
-        """How many inputs of the network it takes."""
-        return len(self.parts) + self.marks_gaps
-
-
-@dataclass(frozen=True)
-class DroppedColumn:
-    """A column that says nothing (constant in the training rows, text, a row's name), or that was left out by wish."""
-
-    name: str
-    reason: str
-
-    @property
-    def width(self) -> int:
-        """It takes no input of the network."""
-        return 0
-
-
-Column: TypeAlias = NumberColumn | CategoryColumn | DateColumn | DroppedColumn
 
 
 @dataclass(frozen=True)
@@ -116,8 +56,6 @@ class Table:
 
         Raises DataError where a column is missing or holds what it did not hold in the training rows.
         """
-        from nasbot.data.tables import frame_of  # pandas, which trials do not need
-
         names = [column.name for column in self.columns]
         unused = [column.name for column in self.columns if isinstance(column, DroppedColumn)]
         frame = frame_of(raw, names=names, optional=unused)
@@ -328,9 +266,6 @@ class Preprocessing:
 
 
 def _fill(out: np.ndarray, column: Column, series: pd.Series[Any]) -> None:
-    from nasbot.data.dates import parts_of
-    from nasbot.data.tables import categories_of, numbers_of
-
     if isinstance(column, NumberColumn):
         values = numbers_of(series)
         gaps = np.isnan(values)
@@ -448,8 +383,6 @@ def _column(record: object, where: str) -> Column:
 
 
 def _date_column(record: object, where: str) -> DateColumn:
-    from nasbot.data.dates import ORDERS, PARTS
-
     fields = _json.fields(record, where, ("form", "name", "order", "parts", "centres", "scales", "marks_gaps"))
     parts = tuple(_json.text(part, where) for part in _json.items(fields["parts"], where))
     centres, scales = _json.numbers(fields["centres"], where), _json.scales(fields["scales"])

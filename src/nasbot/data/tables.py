@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nasbot.data.columns import CODE, CategoryColumn, Column, DroppedColumn, NumberColumn
 from nasbot.data.dates import date_column, is_date
-from nasbot.data.preprocessing import CategoryColumn, Column, DroppedColumn, NumberColumn, Table
 from nasbot.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ MAX_CATEGORIES = 50  # the most frequent ones of a column; the rest share "none 
 FEW_CATEGORIES = 20  # which are categories even if most rows have one of their own
 KINDS = ("number", "category", "date")
 MOSTLY_NUMBERS = 0.1  # the share of words below which a column is one of numbers with mistakes in it
-CODE = re.compile(r"0\d+")
 # Names of numbers that only tell rows apart, where each row has its own.
 _IDENTIFIER = re.compile(
     r"(?i:id|uuid|guid|index|row|unnamed: 0|(row|record)[ _-]?(nr|no|number)|.*[ _-]id)|.*[a-z]I[Dd]"
@@ -87,9 +86,9 @@ def array_of(raw: Any) -> np.ndarray:
     return array
 
 
-def table_of(
+def columns_of(
     frame: pd.DataFrame, train: np.ndarray, *, drop: Sequence[str] = (), kinds: Mapping[str, str] | None = None
-) -> Table:
+) -> tuple[Column, ...]:
     """What each column is, scales and categories from the rows ``train``.
 
     Dates become parts; identifiers, free text and columns without values are dropped. ``kinds`` says of columns what
@@ -119,12 +118,12 @@ def table_of(
     if problems:
         others = f"; and {len(problems) - 3} columns more" if len(problems) > 3 else ""
         raise DataError("; ".join(problems[:3]) + others)
-    table = Table(tuple(columns))
-    if table.shape[0] == 0:
+    n_inputs = sum(column.width for column in columns)
+    if n_inputs == 0:
         raise DataError(f"inputs: none of the {len(names)} columns varies, so there is nothing to learn from")
-    if table.shape[0] > MAX_INPUTS:
-        raise DataError(_too_wide(table.shape[0]))
-    return table
+    if n_inputs > MAX_INPUTS:
+        raise DataError(_too_wide(n_inputs))
+    return tuple(columns)
 
 
 def numbers_of(series: pd.Series[Any]) -> np.ndarray:
@@ -207,7 +206,7 @@ def checked_kinds(kinds: Mapping[str, str], names: Sequence[str]) -> Mapping[str
 
 
 def column_of(name: str, series: pd.Series[Any], train: np.ndarray, kind: str | None = None) -> Column:
-    """What a column is, or is said to be, scales and categories from the rows ``train``; see ``table_of``."""
+    """What a column is, or is said to be, scales and categories from the rows ``train``; see ``columns_of``."""
     import pandas as pd
 
     from nasbot.data.text_tables import clear_numbers_in_text

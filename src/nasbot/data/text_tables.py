@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from nasbot.data.bounds import BYTES_PER_CELL, allowance, bounded, check_cells, our_errors
-from nasbot.data.tables import CODE
+from nasbot.data.columns import CODE
 from nasbot.errors import DataError
 
 if TYPE_CHECKING:

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
+from nasbot.data.columns import CategoryColumn, Column, DateColumn, NumberColumn
 from nasbot.data.dates import CENTURY, YEAR_FIRST, YEAR_LAST
-from nasbot.data.preprocessing import (
-    CategoryColumn,
-    Column,
-    DateColumn,
-    NumberColumn,
-    NumberTarget,
-    Preprocessing,
-    Table,
-)
+from nasbot.data.preprocessing import NumberTarget, Preprocessing, Table
 
 IMPORTS = """import csv
 import itertools

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from nasbot.data.chunks import chunks
+from nasbot.data.columns import CategoryColumn, DroppedColumn
 from nasbot.data.files import pictures_in, read_pictures
-from nasbot.data.preprocessing import CategoryColumn, DroppedColumn, Images, NumberTarget, Preprocessing, Table
+from nasbot.data.preprocessing import Images, NumberTarget, Preprocessing, Table
 from nasbot.data.tables import categories_of, listed
 from nasbot.errors import DataError, OptionError
 from nasbot.training.objective import computing_threads

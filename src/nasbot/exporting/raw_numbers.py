@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from nasbot._typing import Json
-from nasbot.data.preprocessing import DroppedColumn, Images, NumberColumn, NumberTarget, Preprocessing
+from nasbot.data.columns import DroppedColumn, NumberColumn
+from nasbot.data.preprocessing import Images, NumberTarget, Preprocessing
 from nasbot.errors import OptionError
 from nasbot.exporting.averaging import Averaging
 from nasbot.exporting.lowering import INPUT
