@@ -1,6 +1,7 @@
 """Refits: the model's networks on all rows, for as long as their trials were; cut short, resumed, never in the way."""
 
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,9 +12,10 @@ import nasbot
 from nasbot import Layer
 from nasbot.architecture import chain
 from nasbot.automl import refits
+from nasbot.automl.card import model_card
 from nasbot.automl.files import DATA, WEIGHTS
 from nasbot.automl.members import RECORD, members_of
-from nasbot.automl.model import member_of, refitted_trials
+from nasbot.automl.model import member_of, model_of, refitted_trials
 from nasbot.automl.refits import expected_seconds, refit_model
 from nasbot.automl.summary import record_of
 from nasbot.candidate import Candidate
@@ -74,6 +76,104 @@ def test_a_refit_is_the_trial_once_more_on_all_rows(refitted):
     by_hand = train(trial.arch, both, recipe, seed=seed, stop_after=details["best_step"] / 40)
     assert same(weights_of(by_hand.network), weights_of(member_of(refitted, trial).network))
     assert not same(weights_of(by_hand.network), weights_of(refitted.found(trial).model()))  # the search's own
+
+
+# -- learning from the ensemble ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def noisy(tmp_path):
+    """Half of the target is noise, which networks agree that they cannot tell."""
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(3000, 4))
+    y = rows[:, 0] * rows[:, 1] + rows[:, 2] + rng.normal(size=3000)
+    alike = chain("mlp-reg", [Layer("relu", 24), Layer("relu", 24)])
+    pool = [Candidate(alike, {"preparation": how}) for how in ("standard", "robust", "quantile")]
+    options = OPTIONS | {"pool": pool, "recipe": FAST.changed(n_steps=100)}
+    with nasbot.search(rows, y, name=tmp_path / "noisy.sqlite", refit=False, **options) as study:
+        yield study
+
+
+def taught(study, monkeypatch):
+    """What the refits of a study would learn: their objective and jobs."""
+    made: list = []
+    monkeypatch.setattr(refits, "_train", lambda jobs, objective, executor, seconds: made.extend([objective, jobs]))
+    refit(study.files, study)
+    return made
+
+
+def test_noisy_rows_are_learned_from_the_ensemble_too(noisy, monkeypatch):
+    """By an independent road: the mean that the model without refits gives, in the units that networks learn."""
+    objective, _ = taught(noisy, monkeypatch)
+    rows, share = with_all_rows(noisy.dataset).train, members_of(noisy).taught
+    assert 0.2 < share <= 0.5
+    with torch.inference_mode():
+        said = model_of(noisy, refit=False).network(torch.from_numpy(np.array(rows.X))).numpy()
+    np.testing.assert_allclose(objective.targets, (1 - share) * rows.y + share * said, rtol=1e-4, atol=1e-5)
+
+
+def test_a_taught_refit_is_the_trial_on_all_rows_with_these_targets(noisy, monkeypatch):
+    with monkeypatch.context() as patched:
+        objective, jobs = taught(noisy, patched)
+    refit(noisy.files, noisy)
+    trial = noisy.history[jobs[0].number]
+    length = objective.lengths[trial.number]
+    steps = round(length.steps * 0.8 / 0.6)
+    recipe, prepared = trained_as(noisy.recipe.changed(n_steps=steps), noisy.dataset, trial.candidate.params)
+    by_hand = train(
+        trial.arch,
+        with_all_rows(prepared),
+        recipe,
+        seed=nasbot._rng.derived_seed(0, trial.number, nasbot._rng.Role.OBJECTIVE),
+        stop_after=length.stop_after,
+        targets=objective.targets,
+    )
+    assert same(weights_of(by_hand.network), weights_of(member_of(noisy, trial).network))
+
+
+def test_what_is_learned_is_said(noisy):
+    refit(noisy.files, noisy)
+    share = members_of(noisy).taught
+    assert f"on training and validation rows, {share:.0%} of it the ensemble's word: trials" in noisy.summary()
+    assert record_of(noisy)["taught"] == share
+    assert f"by {share:.0%}, what an ensemble of them said" in model_card(noisy, name="m", form="code")
+
+
+def test_those_that_were_getting_better_learn_twice_as_long(noisy, monkeypatch):
+    objective, jobs = taught(noisy, monkeypatch)
+    base = TrainingObjective("nowhere", noisy.recipe)
+    lengths = {job.number: length_of(noisy.history[job.number], noisy.dataset, base) for job in jobs}
+    assert any(length.is_short for length in lengths.values())
+    for number, length in lengths.items():
+        assert objective.lengths[number].steps == length.steps * (refits.LONGER if length.is_short else 1)
+        assert objective.lengths[number].stop_after == length.stop_after
+    alone, together = (
+        refits._refits([noisy.history[job.number] for job in jobs], noisy.dataset, base, n) for n in (1, 2)
+    )
+    for one, two in zip(alone, together, strict=True):
+        assert two.seconds == pytest.approx(one.seconds * (2 if lengths[one.trial.number].is_short else 1))
+
+
+def test_nothing_is_learned_from_an_ensemble_that_errs_by_itself(unrefitted, monkeypatch):
+    objective, _ = taught(unrefitted, monkeypatch)
+    assert objective.targets is None
+    assert members_of(unrefitted).taught == 0.0
+
+
+def test_nor_where_weights_of_it_are_gone(noisy, monkeypatch):
+    (noisy.files / WEIGHTS / f"trial-{members_of(noisy).trials[0]}.safetensors").unlink()
+    objective, _ = taught(noisy, monkeypatch)
+    assert objective.targets is None
+
+
+def test_how_long_refits_take_is_known_before_the_search_ends(noisy):
+    base = TrainingObjective(noisy.files / DATA, noisy.recipe)
+    needed = [refits.seconds_for_refits(noisy.history, noisy.files, base, None, workers) for workers in (1, 8)]
+    longest = max(trial.seconds for trial in noisy.history)
+    assert 0 < needed[1] < needed[0] < refits.SAFETY * 2 * rows_ratio(noisy.dataset) * 4 * longest + longest
+
+
+# -- what one gets -----------------------------------------------------------------------------------------------------
 
 
 def test_validation_is_what_chose_and_test_is_what_one_gets(refitted):
@@ -186,11 +286,13 @@ def test_refits_are_laid_out_on_the_workers(refitted):
 
     def kept(seconds, workers, *each):
         given = [refits.Refit(trial, Length(1, 1.0), cost) for cost in each]
-        return [given.index(refit) for refit in refits._in_time(given, workers, seconds)]
+        return [given.index(refit) for refit in refits._in_time(given, workers, seconds)[0]]
 
     assert kept(10.0, 2, 6.0, 5.0, 4.5, 4.0) == [0, 1, 2, 3]
     assert kept(10.0, 2, 16.0, 6.0, 5.0) == [1, 2]  # one that no worker can end in time makes room for others
     assert kept(10.0, 1, 6.0, 5.0, 4.0) == [0, 2]
+    each = [refits.Refit(trial, Length(1, 1.0), cost) for cost in (6.0, 5.0, 4.5)]
+    assert refits._in_time(each, 2, math.inf)[1] == [6.0, 9.5]
 
 
 def test_fewer_members_where_all_of_them_can_then_be_refitted(unrefitted, monkeypatch):

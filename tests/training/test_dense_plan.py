@@ -153,6 +153,27 @@ def test_gradients_of_smoothed_classes(smoothing):
             torch.testing.assert_close(p.grad, q.grad, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_gradients_of_probabilities_in_place_of_classes(smoothing, is_weighted):
+    settings = FAST.changed(label_smoothing=smoothing).vectors
+    weights = torch.linspace(0.2, 2.0, BATCH, dtype=torch.float64) if is_weighted else None
+    for arch in random_mlps("mlp-class", 15):
+        ours, twin = network_of(arch), network_of(arch)
+        x, y = batch(arch.kind)
+        spread = torch.softmax(torch.sin(torch.arange(BATCH * ours.n_outputs).double()).reshape(BATCH, -1) * 3, dim=1)
+        with torch.no_grad():
+            loss = DensePlan(ours, settings, BATCH).step(x, spread, weights)
+        wanted = training_loss(twin(x), spread, settings, classifies=True, weights=weights)
+        wanted.backward()
+        assert loss == pytest.approx(float(wanted.detach()), abs=1e-12)
+        for p, q in zip(ours.parameters(), twin.parameters(), strict=True):
+            torch.testing.assert_close(p.grad, q.grad, rtol=1e-8, atol=1e-10)
+        certain = torch.nn.functional.one_hot(y, ours.n_outputs).double()
+        losses = [float(training_loss(twin(x).detach(), true, settings, classifies=True)) for true in (y, certain)]
+        assert losses[0] == pytest.approx(losses[1], rel=1e-12)
+
+
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_poisson_gradients_are_those_of_autograd(is_weighted):
     settings = replace(FAST.vectors, loss="poisson")

@@ -61,6 +61,33 @@ CLASSIFIER = chain("mlp-class", [Layer("elu", 32), Layer("crelu", 16)])
 CNN = chain("cnn", [Layer("conv3", 8), Layer("max-pool"), Layer("res3", 8, 2), Layer("fc", 16)])
 
 
+# -- other targets than the truth ------------------------------------------------------------------------------------
+
+
+def test_targets_take_the_place_of_the_truth(numbers):
+    other = np.asarray(numbers.train.y)[::-1].copy()
+    by_targets = train(MLP, numbers, SHORT, seed=1, targets=other)
+    by_data = train(MLP, replace(numbers, train=replace(numbers.train, y=other)), SHORT, seed=1)
+    assert by_targets.loss == by_data.loss != train(MLP, numbers, SHORT, seed=1).loss
+    for p, q in zip(by_targets.network.parameters(), by_data.network.parameters(), strict=True):
+        assert torch.equal(p, q)
+
+
+@pytest.mark.parametrize("arch", [CLASSIFIER, CNN])
+def test_probabilities_of_classes_are_learned(arch, classes, pictures):
+    data = pictures if arch is CNN else classes
+    certain = np.eye(data.n_outputs, dtype=np.float32)[data.train.y]
+    plain, spread = (train(arch, data, SHORT, seed=1, targets=given) for given in (None, certain))
+    assert spread.loss == pytest.approx(plain.loss, rel=1e-2)
+    nothing = train(arch, data, SHORT, seed=1, targets=np.full_like(certain, 1 / data.n_outputs))
+    assert nothing.loss == pytest.approx(np.log(data.n_outputs), abs=0.15)  # it has learned that all are alike
+
+
+def test_targets_of_another_shape_are_refused(numbers):
+    with pytest.raises(OptionError, match=r"targets: expected shape \(\d+, 1\), got \(3, 1\)"):
+        train(MLP, numbers, SHORT, targets=np.zeros((3, 1)))
+
+
 # -- it learns -------------------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from nasbot.automl.files import DATA, WEIGHTS
 from nasbot.automl.finals import ENOUGH_PAIRS, final_fidelity, finals_of
 from nasbot.automl.limits import MARGIN, ModelLimits
 from nasbot.automl.plan import Plan
-from nasbot.automl.refits import refit_model
+from nasbot.automl.refits import refit_model, seconds_for_refits
 from nasbot.candidate import Candidate
 from nasbot.execution import Executor, SerialExecutor
 from nasbot.study import Budget, Study
@@ -101,7 +101,12 @@ def drive(
         if plan.stretch > 1 and not plan.has_rungs:
             study.lengthen(partial(final_fidelity, stretch=plan.stretch))
             study.enqueue(partial(_lengthened, plan=plan, elapsed=driven), searcher=FINAL, fidelity=plan.stretch)
-        run(plan.search, until=plan.search_end, proposes=True)
+        if plan.look is not None:
+            run(plan.look, until=plan.search_end, proposes=True)
+            needed = seconds_for_refits(study.history, files, objective, metric, executor.slots, limits)
+            plan = plan if needed is None else plan.with_refits(needed)
+        if plan.look is None or not (study.was_stopped or study.was_settled):
+            run(plan.search, until=plan.search_end, proposes=True)
         is_settled = study.was_settled
         if end.seconds is not None:
             end = Budget(end.trials, study.elapsed() + max(1e-3, end.seconds - driven))

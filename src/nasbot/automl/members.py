@@ -32,6 +32,7 @@ class Members:
     trials: tuple[int, ...]
     weights: tuple[float, ...]
     loss: float
+    taught: float = 0.0  # the share of an ensemble's word in what their refits learned
 
 
 def members_of(study: FoundStudy) -> Members | None:
@@ -127,7 +128,7 @@ def _settled(files: Path, history: History) -> Members | None:
 
 
 def _read(value: object, history: History) -> Members | None:
-    record = _json.fields(value, RECORD, ("trials", "weights", "loss", "completed"))
+    record = _json.fields(value, RECORD, ("trials", "weights", "loss", "completed"), optional=("taught",))
     trials = tuple(_json.whole(number, "trial") for number in _json.items(record["trials"], "trials"))
     weights = _json.scales(record["weights"])
     known = {trial.number for trial in history.completed}
@@ -135,7 +136,8 @@ def _read(value: object, history: History) -> Members | None:
         return None
     if _json.whole(record["completed"], "completed") != len(known) or abs(sum(weights) - 1) > 1e-6:
         return None
-    return Members(trials, weights, _json.number(record["loss"], "loss"))
+    taught = _json.number(record.get("taught", 0.0), "taught")
+    return Members(trials, weights, _json.number(record["loss"], "loss"), taught)
 
 
 def settle(files: Path, members: Members, history: History) -> None:
@@ -144,6 +146,7 @@ def settle(files: Path, members: Members, history: History) -> None:
         "trials": list(members.trials),
         "weights": list(members.weights),
         "loss": members.loss,
+        "taught": members.taught,
         "completed": len(history.completed),
     }
     with suppress(OSError):  # a full disk: the choice is made again by whoever asks

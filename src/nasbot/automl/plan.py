@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nasbot._typing import Json
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 SEARCH_SHARE = 0.65  # of the time at least; the rest is for finals or refits, and for assembling the model
 ASSEMBLING_SHARE = 0.03
+# From here on the search ends as soon as refits of what it has found need the time that is left; it is asked once, of
+# budgets long enough for it.
+LOOK_SHARE, SECONDS_FOR_A_LOOK = 0.5, 60.0
 OVERTIME_SHARE = 0.35  # of the time between search and end: for trials that run when the search ends
 # Full trainings that must fit into the search: so many in 100 seconds, and with more time both more and longer ones.
 FULL_TRAININGS, REFERENCE_SECONDS = 20, 100.0
@@ -61,17 +64,30 @@ class Plan:
     stretch: float = 1.0  # how many times longer trainings are, in a study that goes on with more time than it had
     training_seconds: float | None = None  # that a full training of the baseline is expected to take; None: not known
     has_rungs: bool = False  # whether short trainings decide who gets a full one; then only finals become longer
+    least_search: float = SEARCH_SHARE  # of the time
 
     @property
     def search(self) -> Budget:
         """What the search may spend before the finals or refits."""
         if self.budget.seconds is not None:
-            share = SEARCH_SHARE * self.budget.seconds
+            share = self.least_search * self.budget.seconds
             if self.refit_seconds is not None and self.stretch == 1:
                 share = max(share, (1 - ASSEMBLING_SHARE) * self.budget.seconds - self.refit_seconds)
             return Budget(self.budget.trials, share)
         assert self.budget.trials is not None
         return Budget(self.budget.trials - self.n_finals)
+
+    @property
+    def look(self) -> Budget | None:
+        """What the search may spend before it is asked how long refits will take; None where it is not."""
+        seconds = self.budget.seconds
+        if self.refit_seconds is None or self.stretch > 1 or seconds is None or seconds < SECONDS_FOR_A_LOOK:
+            return None
+        return Budget(self.budget.trials, LOOK_SHARE * seconds)
+
+    def with_refits(self, seconds: float) -> Plan:
+        """The same with so much time for refits, as far as the search has not spent it before it was asked."""
+        return replace(self, refit_seconds=seconds, least_search=LOOK_SHARE)
 
     @property
     def search_end(self) -> float | None:
@@ -119,7 +135,8 @@ class Plan:
             what = "these" if self.has_rungs else "new trainings"
             end = f"finals; {what} are {self.stretch:g} times as long, for there is more time than before"
         each = "" if self.folds == 1 else f", once for each of {self.folds} folds"
-        return f"{self.search} of search, then {end}; a full training has {steps}{each}; {self.workers} at a time"
+        search = self.search if self.look is None else f"{self.look} or more"
+        return f"{search} of search, then {end}; a full training has {steps}{each}; {self.workers} at a time"
 
 
 def full_training_seconds(budget: Budget, workers: int, takes_images: bool = False) -> float | None:

@@ -1,6 +1,7 @@
 """The last part of a budget: the networks of the model trained once more, on training and validation rows together.
 
-The validation rows have chosen the members and how long each is trained; then they are learned from, too. What is
+The validation rows have chosen the members and how long each is trained; then they are learned from, too: the truth
+of all rows, and where that is noisy also what the ensemble says of them (``nasbot.training.distilling``). What is
 chosen is written beside the study (``model.json``), so that everybody who opens it sees the same model. A refit is
 there when its weights are: one that was cut short is begun again by the next run, and until then the weights of the
 search stand for it.
@@ -9,17 +10,20 @@ search stand for it.
 from __future__ import annotations
 
 import math
+import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING
 
 from nasbot.automl.ensemble import MAX_MEMBERS
 from nasbot.automl.files import DATA, WEIGHTS
 from nasbot.automl.members import Members, chosen_members, settle
-from nasbot.errors import StudyError
+from nasbot.errors import FileError, StorageError, StudyError
 from nasbot.execution import Executor, Finished, Job
 from nasbot.execution.interruption import leaving_on_signals, shielded
 from nasbot.trial import History, Trial
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from nasbot.automl.limits import ModelLimits
     from nasbot.data.dataset import Dataset
     from nasbot.data.metrics import Metric
+    from nasbot.training.distilling import Lesson
     from nasbot.training.objective import TrainingObjective
     from nasbot.training.refitting import Length
 
@@ -36,6 +41,7 @@ SHORTEST = 0.1  # seconds of a training that the end of the budget cuts short
 # Of a budget in trials, which says nothing about time: no more refits than a third of the trials, or than these.
 TRIALS_PER_MEMBER, LEAST_MEMBERS = 3, 3
 ENOUGH_MEMBERS = 4  # fewer are not averaged so that all can be refitted
+LONGER = 2  # times, for one that learns from the ensemble, too, and was still getting better when its trial ended
 
 
 @dataclass(frozen=True)
@@ -76,17 +82,22 @@ def refit_model(
     if history.best_here is None:
         return
     data, weights = Dataset.load(files / DATA), files / WEIGHTS
-    members, refits = _affordable(history, files, data, base, metric, executor.slots, seconds, limits)
+    begun = time.monotonic()
+    lesson = _lesson(history, files, data, base, metric)
+    if seconds is not None:
+        seconds = max(0.0, seconds - (time.monotonic() - begun))
+    members, refits = _affordable(history, files, data, base, metric, executor.slots, seconds, limits, lesson)
     wanted = {refit.trial.number: refit for refit in refits}
     discard_refits(weights, set(wanted))
     if members is not None:
-        settle(files, members, history)
+        settle(files, replace(members, taught=0.0 if lesson is None else lesson.share), history)
     missing = [refit for number, refit in wanted.items() if not has_refit(weights, number)]
     if missing:
         lengths = {refit.trial.number: refit.length for refit in missing}
         if seconds is not None:
             base = replace(base, seconds=min(base.seconds or math.inf, max(SHORTEST, seconds / SAFETY)))
-        objective = RefitObjective(base, base.data_folder, weights, lengths)
+        targets = None if lesson is None else lesson.targets
+        objective = RefitObjective(base, base.data_folder, weights, lengths, targets)
         _train(
             [Job(r.trial.number, r.trial.candidate, seed, r.trial.fidelity) for r in missing],
             objective,
@@ -95,9 +106,57 @@ def refit_model(
         )
 
 
+def seconds_for_refits(
+    history: History,
+    files: Path,
+    base: TrainingObjective,
+    metric: Metric | None,
+    workers: int,
+    limits: ModelLimits | None = None,
+) -> float | None:
+    """What refitting the model would take if the search ended now, and the last trials; None while nothing is known."""
+    from nasbot.data.dataset import Dataset
+
+    if history.best_here is None:
+        return None
+    data = Dataset.load(files / DATA)
+    lesson = _lesson(history, files, data, base, metric)
+    _, refits = _affordable(history, files, data, base, metric, workers, math.inf, limits, lesson)
+    _, ends = _in_time(refits, workers, math.inf)
+    return SAFETY * max(ends) + median(trial.seconds or 0.0 for trial in history.ranked[:MAX_MEMBERS])
+
+
 def expected_seconds(training: float, ratio: float, workers: int) -> float:
     """What refitting a whole ensemble takes where a full training takes ``training`` seconds, and the last trials."""
     return SAFETY * ratio * training * math.ceil(MAX_MEMBERS / workers) + training
+
+
+def _lesson(
+    history: History, files: Path, data: Dataset, base: TrainingObjective, metric: Metric | None
+) -> Lesson | None:
+    """What the best ensemble teaches, whatever limits there are on the model; None where weights of it are gone."""
+    from nasbot.training.distilling import Voice, lesson_of
+    from nasbot.training.fitting import with_weights
+    from nasbot.training.objective import PREPARATION, computing_threads, weights_path
+
+    teachers = chosen_members(history, files, data, metric) if base.folds == 1 else None
+    if teachers is None or len(teachers.trials) == 1:
+        return None
+    members = [(history[number], weight) for number, weight in zip(teachers.trials, teachers.weights, strict=True)]
+
+    def preparation(member: tuple[Trial, float]) -> str:
+        return str(member[0].candidate.params.get(PREPARATION, "standard"))
+
+    def voices() -> Iterator[Voice]:  # one set of prepared rows in memory at a time
+        for name, alike in groupby(sorted(members, key=preparation), key=preparation):
+            prepared = data.prepared_as(name)
+            for trial, weight in alike:
+                network = with_weights(trial.arch, prepared, weights_path(files / WEIGHTS, trial.number))
+                yield Voice(network, prepared, weight)
+
+    with computing_threads(base.threads), suppress(FileError, StorageError):
+        return lesson_of(data, voices(), device=base.device)
+    return None
 
 
 # -- which -------------------------------------------------------------------------------------------------------------
@@ -112,6 +171,7 @@ def _affordable(
     workers: int,
     seconds: float | None,
     limits: ModelLimits | None,
+    lesson: Lesson | None,
 ) -> tuple[Members | None, list[Refit]]:
     """The largest ensemble whose refits fit into the time, and these, the most important first.
 
@@ -126,32 +186,37 @@ def _affordable(
     for n in range(most, min(most, ENOUGH_MEMBERS) - 1, -1):
         members = chosen_members(history, files, data, metric, folds=base.folds, max_members=n, limits=limits)
         numbers = [best.number] if members is None else list(dict.fromkeys((*members.trials, best.number)))
-        refits = _refits([history[number] for number in numbers], data, base)
-        in_time = _in_time(refits, workers, math.inf if seconds is None else seconds / SAFETY)
+        refits = _refits([history[number] for number in numbers], data, base, 1 if lesson is None else LONGER)
+        in_time, _ = _in_time(refits, workers, math.inf if seconds is None else seconds / SAFETY)
         if len(in_time) == len(refits):
             break
     return members, in_time
 
 
-def _in_time(refits: Sequence[Refit], workers: int, seconds: float) -> list[Refit]:
-    """Those that end in time where each goes to the worker that is free first; one that would not is left out."""
+def _in_time(refits: Sequence[Refit], workers: int, seconds: float) -> tuple[list[Refit], list[float]]:
+    """Those that end in time where each goes to the worker that is free first, and when each worker is free again.
+
+    One that would not end in time is left out.
+    """
     busy_until, found = [0.0] * workers, []
     for refit in refits:
         first = busy_until.index(min(busy_until))
         if busy_until[first] + refit.seconds <= seconds:
             busy_until[first] += refit.seconds
             found.append(refit)
-    return found
+    return found, busy_until
 
 
-def _refits(trials: Sequence[Trial], data: Dataset, base: TrainingObjective) -> list[Refit]:
+def _refits(trials: Sequence[Trial], data: Dataset, base: TrainingObjective, longer: int) -> list[Refit]:
     from nasbot.training.refitting import length_of, rows_ratio
 
     found = []
     for trial in trials:
         if (length := length_of(trial, data, base)) is not None:
-            seconds = (trial.seconds or 0.0) / base.folds * rows_ratio(data, base.folds)
-            found.append(Refit(trial, length, seconds * _share_until_best(trial)))
+            seconds = (trial.seconds or 0.0) / base.folds * rows_ratio(data, base.folds) * _share_until_best(trial)
+            if longer > 1 and length.is_short:
+                length, seconds = replace(length, steps=longer * length.steps), longer * seconds
+            found.append(Refit(trial, length, seconds))
     return found
 
 

@@ -56,8 +56,10 @@ def summary_of(study: FoundStudy) -> str:
         lines.append(f"ensemble of trials: {parts}")
     if refitted := refitted_trials(study):
         which = ", ".join(map(str, refitted))
+        taught = "" if chosen is None or not chosen.taught else f", {chosen.taught:.0%} of it the ensemble's word"
         lines.append(
-            f"trained once more, on training and validation rows: trials {which}; validation is from before that"
+            f"trained once more, on training and validation rows{taught}: trials {which}; validation is from before "
+            "that"
         )
     if (outlook := study.outlook()) is not None:
         lines.append(str(outlook))
@@ -80,6 +82,7 @@ def record_of(study: FoundStudy) -> dict[str, Json]:
         "recommended_trial": None if again is None else again.number,
         "params": None if best is None else dict(best.candidate.params),
         "refitted": list(refitted_trials(study)),
+        "taught": 0.0 if (chosen := members_of(study)) is None else chosen.taught,
         "trials": len(history.completed) + len(history.failed) + len(history.stopped),
         "completed": len(history.completed),
         "failed": dict(causes),

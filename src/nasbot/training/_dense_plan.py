@@ -190,7 +190,7 @@ class DensePlan:
 
         Each layer's gradient is its own (p - truth), times its share of the probability given to the truth.
         """
-        if self.smoothing:
+        if self.smoothing or y.is_floating_point():
             return self._smoothed_loss(y, weights)
         k, n, _ = self.decisions.shape
         logs = torch.log_softmax(self.decisions, dim=2)
@@ -214,12 +214,18 @@ class DensePlan:
         return loss
 
     def _smoothed_loss(self, y: Tensor, weights: Tensor | None) -> float:
-        """The same with a truth that is spread over all classes: each layer's share of every class counts."""
+        """The same with a truth that is spread over all classes: each layer's share of every class counts.
+
+        ``y`` is the true class of each row, or (n, classes) probabilities.
+        """
         k, n, n_classes = self.decisions.shape
         logs = torch.log_softmax(self.decisions, dim=2)
         together = torch.logsumexp(logs, dim=0) - math.log(k)  # (n, classes)
         truth = torch.full_like(together, self.smoothing / n_classes)
-        truth.scatter_add_(1, y.view(n, 1), truth.new_full((n, 1), 1.0 - self.smoothing))
+        if y.is_floating_point():
+            truth.add_(y, alpha=1.0 - self.smoothing)
+        else:
+            truth.scatter_add_(1, y.view(n, 1), truth.new_full((n, 1), 1.0 - self.smoothing))
         if weights is not None:
             truth.mul_(weights.view(n, 1))
         loss = -float(torch.sum(truth * together)) / n

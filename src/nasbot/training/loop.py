@@ -74,6 +74,7 @@ def train(
     stop_after: float | None = None,
     metric: Metric | None = None,
     on_validation: OnValidation | None = None,
+    targets: np.ndarray | None = None,
 ) -> Trained:
     """Train on ``data.train``, choosing by ``data.valid``. Equal seeds give equal weights, unless time ran out.
 
@@ -90,6 +91,8 @@ def train(
             was settled before, so that validation rows choose nothing.
         metric: what chooses the best validation, instead of the recipe's score; steps go down the loss all the same.
         on_validation: called with the step and what the network says of the validation rows, at each validation.
+        targets: (n, outputs), what to learn of the training rows instead of ``data.train.y``: numbers, or of classes
+            their probabilities.
 
     Returns:
         The network with the weights of its best validation, and what was measured.
@@ -105,6 +108,8 @@ def train(
         raise OptionError(f"steps_share: expected a number > 0, got {steps_share!r}")
     if stop_after is not None and not 0 < stop_after <= 1:
         raise OptionError(f"stop_after: expected a share of the steps, above 0 and at most 1, got {stop_after!r}")
+    if targets is not None and targets.shape != (len(data.train), data.n_outputs):
+        raise OptionError(f"targets: expected shape {(len(data.train), data.n_outputs)}, got {targets.shape}")
     arch = network if isinstance(network, Architecture) else network.arch
     expected = estimate(
         arch, settings, input_shape=data.input_shape, n_outputs=data.n_outputs, n_samples=len(data.train)
@@ -123,7 +128,7 @@ def train(
     n_steps = max(1, round(steps_share * expected.steps))
     has_large_products = is_worth_it(arch, data.input_shape, data.n_outputs, settings.batch_size_for(len(data.train)))
     with quick_products(has_large_products and device == "cpu"):
-        course = _Course(network, data, settings, n_steps, stop_after, seed=seed, device=device, metric=metric)
+        course = _Course(network, data, settings, n_steps, stop_after, targets, seed=seed, device=device, metric=metric)
         with _own_randomness(network, seed, settings.dropout), _dropping(network, settings.dropout):
             course.run(report, None if seconds is None else begun + seconds, begun, on_validation)
         course.keep_best()
@@ -183,6 +188,7 @@ class _Course:
         settings: Settings,
         n_steps: int,
         stop_after: float | None = None,
+        targets: np.ndarray | None = None,
         *,
         seed: int,
         device: str,
@@ -197,7 +203,7 @@ class _Course:
             network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # not in the stubs
         self.valid = _on(self.device, data.valid, data.loss_weights(data.valid))
         self.batches = batches_of(
-            _on(self.device, data.train, data.loss_weights(data.train)),
+            _on(self.device, data.train, data.loss_weights(data.train), targets),
             settings.batch_size_for(len(data.train)),
             rng=stream(seed, 0, Role.BATCHES),
         )
@@ -337,8 +343,9 @@ def _dropping(network: Network, share: float) -> Iterator[None]:
             hook.remove()
 
 
-def _on(device: torch.device, part: Part, weights: np.ndarray | None) -> Batch:
-    arrays = (part.X, part.y, *(() if weights is None else (weights,)))
+def _on(device: torch.device, part: Part, weights: np.ndarray | None, targets: np.ndarray | None = None) -> Batch:
+    y = part.y if targets is None else targets.astype(np.float32, copy=False)
+    arrays = (part.X, y, *(() if weights is None else (weights,)))
     return tuple(tensor_of(array).to(device) for array in arrays)
 
 

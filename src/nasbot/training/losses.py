@@ -42,6 +42,8 @@ def training_loss(
 
 def loss_of(out: Tensor, y: Tensor, weights: Tensor | None = None, *, classifies: bool) -> Tensor:
     """Negative log-likelihood, or mean squared error over samples and outputs; each sample times its weight."""
+    if classifies and y.is_floating_point():  # probabilities of all classes instead of one that is true
+        return _weighted(-(y * out).sum(dim=1), weights)
     loss = functional.nll_loss if classifies else functional.mse_loss
     return loss(out, y) if weights is None else _weighted(loss(out, y, reduction="none"), weights)
 

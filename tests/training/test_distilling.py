@@ -1,0 +1,78 @@
+"""What an ensemble teaches: how much of it, and targets between the truth and its word."""
+
+import numpy as np
+import pytest
+import torch
+
+from nasbot.architecture import chain
+from nasbot.data.dataset import dataset_of
+from nasbot.training.distilling import MOST, NOISE, OWN, Voice, lesson_of, share_of
+from nasbot.training.module import build
+from tests.training.test_loop import friedman
+
+
+@pytest.mark.parametrize(
+    ("left", "share"),
+    [(0.3, 0.0), (OWN, 0.0), ((OWN + NOISE) / 2, MOST / 2), (NOISE, MOST), (0.99, MOST), (1.1, MOST)],
+)
+def test_the_more_of_an_error_is_noise_the_more_the_ensemble_is_worth(left, share):
+    assert share_of(left * 3.0, 3.0) == pytest.approx(share)
+
+
+def test_networks_without_an_error_teach_nothing():
+    assert share_of(0.0, 0.0) == 0.0
+
+
+class Saying(torch.nn.Module):
+    """Stands for a network: says the same of every row."""
+
+    def __init__(self, *values):
+        super().__init__()
+        self.values, self.input_shape = torch.tensor([values], dtype=torch.float32), (7,)
+
+    def forward(self, x):
+        return self.values.expand(len(x), -1)
+
+
+def test_numbers_are_taken_between_truth_and_mean():
+    data = dataset_of(*friedman(), name="friedman")
+    lesson = lesson_of(data, [Voice(Saying(0.1), data, 0.75), Voice(Saying(-0.1), data, 0.25)])
+    truth = np.concatenate([data.train.y, data.valid.y])
+    assert lesson.share == MOST  # they agree, and all of their error is what neither knows
+    np.testing.assert_allclose(lesson.targets, (truth + 0.05) / 2, atol=1e-6)
+    assert lesson.targets.dtype == np.float32
+
+
+def test_a_wild_word_is_bounded_by_what_was_seen():
+    data = dataset_of(*friedman(), name="friedman")
+    lesson = lesson_of(data, [Voice(Saying(1e9), data, 0.5), Voice(Saying(1e9), data, 0.5)])
+    truth = np.concatenate([data.train.y, data.valid.y])
+    assert lesson is None or np.abs(lesson.targets).max() <= np.abs(truth).max()
+
+
+def test_classes_are_taken_by_their_probabilities():
+    X, y = friedman()
+    data = dataset_of(X, (y > np.median(y)).astype(int), task="classification", name="halves")
+    odds = np.log([0.3, 0.7])
+    lesson = lesson_of(data, [Voice(Saying(*odds), data, 0.5), Voice(Saying(*odds[::-1]), data, 0.5)])
+    assert lesson.targets.sum(axis=1) == pytest.approx(1.0)
+    truth = np.concatenate([data.train.y, data.valid.y])
+    np.testing.assert_allclose(lesson.targets[np.arange(len(truth)), truth], (1 - lesson.share) + lesson.share / 2)
+
+
+def test_networks_that_disagree_more_than_they_know_teach_nothing():
+    """Straight lines with a little of each one's own: averaging takes most of the error away."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 7))
+    data = dataset_of(X, X[:, 0], name="line", task="regression")
+
+    def line(*others):
+        network = build(chain("mlp-reg", []), input_shape=(7,), n_outputs=1, seed=0)
+        state = {name: torch.zeros_like(value) for name, value in network.state_dict().items()}
+        (weight,) = (name for name in state if name.endswith("weight"))
+        state[weight][0, 0] = 1.0
+        state[weight][0, 1:3] = torch.tensor(others)
+        network.load_state_dict(state)
+        return network
+
+    assert lesson_of(data, [Voice(line(0.1, 0.0), data, 0.5), Voice(line(0.0, 0.1), data, 0.5)]) is None
