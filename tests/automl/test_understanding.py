@@ -61,7 +61,10 @@ def test_columns_residuals_and_calibration_of_numbers(tmp_path):
         save_understanding(study)
         shown = understood(study.files.with_name("houses.sqlite"))
         assert shown == json.loads(json.dumps(known.to_dict() | {"results": study.results().to_dict()}))
-        assert "when the column is shuffled" in study.report("report.html").read_text()
+        page = study.report("report.html").read_text()
+        assert "when the column is shuffled" in page
+        assert "nasbot.search(X, y, name=" in page
+        assert str(study.files.with_name("houses.sqlite")) in page
     assert main(["report", "houses", "-o", "other.html"]) == 0
     assert '"column":"strong"' in (tmp_path / "other.html").read_text().replace(" ", "")
 

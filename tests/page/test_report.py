@@ -13,7 +13,7 @@ from nasbot import RandomSearch, SearchSpace, Study, StudyView
 from nasbot.cli import main
 from nasbot.errors import FileError
 from nasbot.page.html import report_html, static_file, write_report
-from nasbot.page.payload import SERIES, as_json
+from nasbot.page.payload import SERIES, _command_of, as_json
 from nasbot.plots.snapshot import Snapshot
 from nasbot.storage.records import Run
 from nasbot.trial import History
@@ -159,3 +159,17 @@ def test_a_study_of_nasbot_run_is_gone_on_with_and_repeated_by_its_command(studi
 
 def test_an_empty_history_has_a_report_too():
     assert data_of(report_html(Snapshot(History())))["strip"]["best"] is None
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("nasbot demo --budget 40s", "demo"),
+        ("python -m nasbot run 'my data.csv'", "run"),
+        ("python train.py run", ""),
+        ("nasbot", ""),
+        ("nasbot 'run", ""),
+    ],
+)
+def test_which_command_drove_a_study(line, command):
+    assert _command_of(line) == command

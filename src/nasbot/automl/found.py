@@ -238,8 +238,10 @@ class FoundStudy(StudyView):
         if path is None and self._keep is not None:
             raise OptionError("report: the study keeps nothing, so there is no place beside it; say where to write")
         model = None if self.history.best_here is None else shown_of(self)
-        beside = Beside.of(self.files.with_name(f"{name}{SUFFIX}"), model=model)
-        html = report_html(Snapshot.of(self, name=name), file=name, beside=beside)
+        place = self.files.with_name(f"{name}{SUFFIX}")
+        file = str(place) if self._keep is None and place.exists() else name
+        beside = Beside.of(place, model=model)
+        html = report_html(Snapshot.of(self, name=name), file=file, status=self.status(), beside=beside)
         return write_report(html, self.files.with_name(f"{name}-report.html") if path is None else path)
 
     def ensemble(self) -> Members | None:

@@ -121,14 +121,24 @@ def _commands(snapshot: Snapshot, status: StudyStatus | None, file: str) -> list
         folder = status.run.record.get("folder") if status.run is not None else None
         where = f"cd {shlex.quote(folder)} && " if isinstance(folder, str) else ""
         is_spent = status.run is not None and status.run.ending == "finished"
-        words = (
-            "It has had its budget; a longer one goes on:" if is_spent else "The command that drove it last goes on:"
-        )
-        rows.append((words, where + (with_longer_budget(status.command) if is_spent else status.command)))
+        command = with_longer_budget(status.command) if is_spent else status.command
+        words = "It goes on where it was left:"
+        if is_spent:
+            longer = "With a longer one this" if command != status.command else "Change it in the call, and this"
+            words = f"It has had its budget. {longer} goes on:"
+        rows.append((words, where + command))
+        if _is_demo(status.command):
+            return [*rows, looks]
         if _is_run(status.command):
             repeat = f"{where}{status.command} --name {shlex.quote(again)}"  # a second --name replaces the first
             rows.append(("Do all of it again, under another name:", repeat))
             return [*rows, looks]
+    if "data_name" in _table(snapshot.settings.get("context")):
+        return [
+            *rows,
+            ("Go on with it in Python, with the same data and options:", _search_call(snapshot, file)),
+            looks,
+        ]
     name, context = json.dumps(file), "view.settings['context']"
     opened = (
         f"from nasbot import Study, StudyView\n\nwith StudyView.read({name}) as view:\n"
@@ -152,13 +162,30 @@ def _commands(snapshot: Snapshot, status: StudyStatus | None, file: str) -> list
     return [*rows, looks]
 
 
+def _search_call(snapshot: Snapshot, file: str) -> str:
+    seed = snapshot.settings.get("seed")
+    options = f'name={json.dumps(file)}, budget="20m"' + (f", seed={seed}" if seed else "")
+    return f"import nasbot\n\nstudy = nasbot.search(X, y, {options})  # the budget in all, what is spent included"
+
+
 def _is_run(command: str) -> bool:
     """Whether it is ``nasbot run``, which needs no objective to be said again."""
+    return _command_of(command) == "run"
+
+
+def _is_demo(command: str) -> bool:
+    """Whether it is ``nasbot demo``, whose study has no name of its own to be begun again under."""
+    return _command_of(command) == "demo"
+
+
+def _command_of(line: str) -> str:
+    """The command of nasbot's in it; empty where it is another program."""
     try:
-        words = shlex.split(command)
+        words = shlex.split(line)
     except ValueError:
-        return False
-    return words[:2] == ["nasbot", "run"] or words[:4] == ["python", "-m", "nasbot", "run"]
+        return ""
+    words = ["nasbot", *words[3:]] if words[:3] == ["python", "-m", "nasbot"] else words
+    return words[1] if len(words) > 1 and words[0] == "nasbot" else ""
 
 
 def _versions(status: StudyStatus | None) -> dict[str, Json]:

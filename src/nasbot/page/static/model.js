@@ -60,7 +60,7 @@ const SCORE_NAMES = { "test_r2": "R² (test)", "test_accuracy": "accuracy (test)
 function modelResults(source, model) {
   const members = source.about.members || [];
   const results = model.results || {};
-  const known = [["trees (scikit-learn)", results.trees], ["baseline network", results.baseline], ["best network", results.single], ["ensemble", members.length > 1 ? results.ensemble : null]].filter(([, result]) => result);
+  const known = [["trees", results.trees], ["baseline", results.baseline], ["best network", results.single], ["ensemble", members.length > 1 ? results.ensemble : null]].filter(([, result]) => result);
   const extra = Object.keys(SCORE_NAMES).filter((key) => known.some(([, result]) => isNumber(result[key])));
   return [
     members.length ? el("p", {}, members.length > 1 ? "The average of " : "The network of ", members.map(([n, weight], i) => [i ? ", " : "", trialLink(n), members.length > 1 ? ` (${number(weight, 2)})` : ""]), ".") : null,

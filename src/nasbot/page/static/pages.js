@@ -516,7 +516,7 @@ async function lineagePage(source) {
         points: lineage.nodes.filter((node) => isNumber(node.value)).map((node) => ({ x: node.trial, y: node.value, trial: node.trial, class: node.is_ancestor ? "lit" : "c0", r: node.is_ancestor ? 5 : 3, tip: () => trialTip(source, node.trial) })),
         empty: lineage.message,
       })),
-    el("div", { class: "columns" },
+    el("div", { class: "columns uneven" },
       section("The winner's ancestry", lineage.ancestry.length
         ? el("ol", { class: "chain" }, lineage.ancestry.map((n) => at.get(n)).map((node) => el("li", {}, trialLink(node.trial), isNumber(node.value) ? `, ${number(node.value, 5)}` : "", node.changes.length ? `: ${node.changes.join("; ")}` : node.parent === null ? ": where it began" : "")))
         : quiet("No trial has a value yet.")),
