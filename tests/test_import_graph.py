@@ -13,7 +13,6 @@ ROOT = Path(nasbot.__file__).parent
 # Cycles inside a room, all by imports inside functions, and why each stays.
 INSIDE = {
     "architecture.codec architecture.graph": "a network reads and writes itself",
-    "data.metrics data.own_metric": "a name may be that of somebody's own function",
 }
 
 

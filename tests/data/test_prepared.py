@@ -11,9 +11,8 @@ from nasbot.data.comparing import differences
 from nasbot.data.dataset import dataset_of
 from nasbot.data.files import pictures_in, read_pictures
 from nasbot.data.frames import frame_of, safe_text, write_frame
-from nasbot.data.metrics import Metric
+from nasbot.data.metrics import Metric, is_own, own_metric, unnamed_metric
 from nasbot.data.named import _arrays, decoded, load
-from nasbot.data.own_metric import is_own, own_metric, unnamed_metric
 from nasbot.data.preprocessing import Preprocessing
 from nasbot.errors import CodecError, DataError, FileError, OptionError, StudyError
 

@@ -184,8 +184,7 @@ class FoundStudy(StudyView):
     @property
     def metric(self) -> Metric:
         """What results are shown in: the metric asked for, or mse or log-loss."""
-        from nasbot.data.metrics import default_metric, metric_of, task_of
-        from nasbot.data.own_metric import is_own, unnamed_metric
+        from nasbot.data.metrics import default_metric, is_own, metric_of, task_of, unnamed_metric
 
         if not self.has_metric:
             return default_metric(self.dataset)

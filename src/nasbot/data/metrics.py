@@ -7,19 +7,24 @@ Several outputs, and classes one against the rest, are averaged with equal weigh
 classes ``f1`` and ``average-precision`` are the mean over both, so that it does not matter which one is called
 positive. Values agree with scikit-learn's; ``log-loss`` takes probabilities as they are down to 1e-308. Where rows have
 weights they are scikit-learn's with ``sample_weight``: a row of weight 2 counts as two rows.
+
+A metric of one's own is a function, named as ``module:function`` or ``file.py:function`` by whoever calls. A study
+keeps the name, never the code: what is read from its file is not imported, the caller names it again.
 """
 
 from __future__ import annotations
 
 import difflib
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nasbot.errors import OptionError
+from nasbot._own_code import own_function
+from nasbot.errors import DataError, OptionError, StudyError
 
 if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
@@ -29,6 +34,8 @@ Formula = Callable[[np.ndarray, np.ndarray, Weights], float]  # of truth and pre
 REGRESSION, CLASSIFICATION = "regression", "classification"
 IMBALANCED = 0.8  # a majority's share of the training rows from which it is named
 SMALLEST = float(np.finfo(np.float64).tiny)  # a probability from which a logarithm is taken
+OWN = "expected MODULE:FUNCTION or FILE.py:FUNCTION, where FUNCTION(truth, predicted) returns a number"
+HIGH, LOW = ("score", "accuracy"), ("error", "loss", "deviance")  # how names end of what is good when high, or low
 
 
 @dataclass(frozen=True)
@@ -72,8 +79,6 @@ def metric_of(name: str | Metric) -> Metric:
 
 def named_metric(name: str | Metric, task: str) -> Metric:
     """The same, and what ``module:function`` names: the caller's own code, which is run."""
-    from nasbot.data.own_metric import is_own, own_metric
-
     return own_metric(name, task) if isinstance(name, str) and is_own(name) else metric_of(name)
 
 
@@ -303,3 +308,67 @@ METRICS: dict[str, Metric] = {
         Metric("f1-weighted", CLASSIFICATION, True, _f1_weighted),
     )
 }
+
+
+# -- metrics of one's own ----------------------------------------------------------------------------------------------
+
+
+def is_own(name: str) -> bool:
+    """Whether a metric of this name is somebody's function."""
+    return ":" in name
+
+
+def own_metric(where: str, task: str) -> Metric:
+    """The metric that a function is, for this task; its code is run."""
+    function = own_function(where, what="metric", expected=OWN)
+    return Metric(where, task, _is_higher_better(function, where), _formula(function, where))
+
+
+def unnamed_metric(name: str, task: str, *, higher_is_better: bool) -> Metric:
+    """A study's metric that nobody has named again: its sense is known, its values cannot be computed."""
+
+    def formula(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> float:
+        raise StudyError(
+            f"the study is judged by {name}, a function that is not run unless it is named again: metric={name!r}, or "
+            f"--metric {name}; the best network alone (--single, single=True) does not need it"
+        )
+
+    return Metric(name, task, higher_is_better, formula)
+
+
+def _is_higher_better(function: Callable[..., Any], where: str) -> bool:
+    """Said by the function's attribute ``higher_is_better``, or by how its name ends, as scikit-learn's do."""
+    said = getattr(function, "higher_is_better", None)
+    name = where.rpartition(":")[2]
+    if isinstance(said, bool):
+        return said
+    if name.endswith(HIGH) or name.endswith(LOW):
+        return name.endswith(HIGH)
+    raise OptionError(
+        f"metric: is a high or a low {name} good? Say it in its file: {name}.higher_is_better = True (or False); "
+        f"names that end in {' or '.join(HIGH)} are taken for high, in {', '.join(LOW)} for low"
+    )
+
+
+def _formula(function: Callable[..., Any], where: str) -> Formula:
+    takes_weights = _takes_weights(function)
+
+    def formula(truth: np.ndarray, predicted: np.ndarray, weights: Weights) -> float:
+        if weights is not None and not takes_weights:
+            raise OptionError(f"metric: rows have weights, and {where} does not take sample_weight; give it one")
+        options = {} if weights is None else {"sample_weight": weights}
+        try:
+            value = float(function(truth, predicted, **options))
+        except Exception as error:  # noqa: BLE001  somebody's own code
+            raise DataError(f"metric {where}: {type(error).__name__}: {str(error)[:160]}") from None
+        return value if math.isfinite(value) else math.nan
+
+    return formula
+
+
+def _takes_weights(function: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of some built-in functions nothing is known
+        return False
+    return any(p.name == "sample_weight" or p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)

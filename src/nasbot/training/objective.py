@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
 from nasbot.candidate import Params
-from nasbot.data.metrics import metric_of, named_metric, task_of
-from nasbot.data.own_metric import is_own
+from nasbot.data.metrics import is_own, metric_of, named_metric, task_of
 from nasbot.domain import SHORTENED
 from nasbot.errors import FileError, OptionError, RefusedError
 from nasbot.training.recipes import FAST, Recipe, recipe_of
