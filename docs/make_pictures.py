@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from nasbot import synthetic
+from nasbot import explain, synthetic
 from nasbot.architecture import Architecture, Layer, SearchSpace, initial_pool
 from nasbot.candidate import Candidate
 from nasbot.domain import Choice, Fidelity, Float
-from nasbot.drawing.matching import draw_matching
 from nasbot.plots.plot import PLOTS, PlotOptions, plot
 from nasbot.plots.snapshot import Snapshot
 from nasbot.searchers import NASBOT, RandomSearch
@@ -157,9 +156,9 @@ def draw_all(folder: Path) -> list[Path]:
         paths.append(arch.draw(folder / "random" / f"{kind}-{n_layers}.svg"))
     names = ("Figure 1 (b)", "Figure 1 (c)")
     b, c = figure_1b(), figure_1c()
-    paths.append(draw_matching(b, c, folder / "readme.svg", structural_weight=0.5, preset="figure", names=names))
+    paths.append(explain(b, c, structural_weight=0.5, preset="figure").draw(folder / "readme.svg", names=names))
     pool = initial_pool("cnn")
-    paths.append(draw_matching(pool[0], pool[5], folder / "matching.svg", names=("cnn pool 0", "cnn pool 5")))
+    paths.append(explain(pool[0], pool[5]).draw(folder / "matching.svg", names=("cnn pool 0", "cnn pool 5")))
     return paths + draw_study(folder / "study")
 
 

@@ -15,7 +15,6 @@ from nasbot.drawing.matching import (
     HATCH,
     MIN_RIBBON,
     RIBBON_OPACITY,
-    draw_matching,
     draw_plan,
     matching_scene,
     mismatch_colour,
@@ -159,7 +158,7 @@ def test_a_network_matched_with_itself_has_level_ribbons_and_nothing_unassigned(
 def test_networks_without_mass_and_hostile_names_are_drawn(tmp_path):
     for name in HOSTILE_LABELS:
         arch = network_with_label(name)
-        path = draw_matching(arch, arch, tmp_path / "a.svg", names=(name * 10, name))
+        path = nasbot.explain(arch, arch).draw(tmp_path / "a.svg", names=(name * 10, name))
         assert name in [element.text for element in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
     nothing = by_hand()
     empty = Matching(
@@ -179,13 +178,13 @@ def test_networks_without_mass_and_hostile_names_are_drawn(tmp_path):
 
 def test_files_and_mistakes(tmp_path):
     a, b = network("mlp-reg", 8), network("mlp-reg", 15)
-    assert draw_matching(a, b, tmp_path / "a.png", structural_weight=0.1) == tmp_path / "a.png"
+    assert nasbot.explain(a, b, structural_weight=0.1).draw(tmp_path / "a.png") == tmp_path / "a.png"
     matching = nasbot.explain(a, b)
     assert draw_plan(matching, tmp_path / "b.svg").read_text() == matching.draw(tmp_path / "c.svg").read_text()
     with pytest.raises(OptionError, match=re.escape(".svg or .png")):
-        draw_matching(a, b, tmp_path / "a.jpg")
+        nasbot.explain(a, b).draw(tmp_path / "a.jpg")
     with pytest.raises(VocabularyError):
-        draw_matching(a, network("cnn", 8), tmp_path / "a.svg")
+        nasbot.explain(a, network("cnn", 8))
 
 
 def test_the_papers_first_figure(shared_dir):

@@ -35,8 +35,7 @@ from nasbot.drawing.draw import (
 from nasbot.drawing.layout import ROW_GAP, Box, Layout, Point, Side, column_layout
 from nasbot.drawing.render import svg, write_scene
 from nasbot.drawing.scene import Path, Rectangle, Scene, Shape, Text, shifted, straight, text_width
-from nasbot.otmann.matching import Matching, explain
-from nasbot.otmann.presets import RuleSet
+from nasbot.otmann.matching import Matching
 
 BETWEEN = 230.0  # between the columns
 MAX_BOX_HEIGHT = 64.0  # of the layer with most mass
@@ -53,20 +52,6 @@ MUCH = 0.5  # label penalties from here on share the deepest orange; those of th
 UNASSIGNED, HATCH = "#eceff2", "#98a3ae"
 RIBBON_OPACITY = 0.8
 MAX_LEGEND = 4
-
-
-def draw_matching(
-    a: Architecture,
-    b: Architecture,
-    path: str | FilePath,
-    *,
-    structural_weight: float = 0.4,
-    preset: str | RuleSet = "paper",
-    names: tuple[str, str] | None = None,
-    scale: float = 1.0,
-) -> FilePath:
-    """Draw how two networks are matched at one structural weight, to a .svg or .png file; returns the path."""
-    return draw_plan(explain(a, b, structural_weight=structural_weight, preset=preset), path, names=names, scale=scale)
 
 
 def draw_plan(

@@ -87,9 +87,9 @@ def straight(points: Sequence[Point]) -> tuple[Piece, ...]:
     return tuple((a, b, b) for a, b in pairwise(points))
 
 
-def polygon(points: Sequence[Point], fill: str, opacity: float = 1.0) -> Path:
+def polygon(points: Sequence[Point], fill: str) -> Path:
     """A filled shape with straight sides."""
-    return Path(points[0], straight(points), fill=fill, opacity=opacity)
+    return Path(points[0], straight(points), fill=fill)
 
 
 def shifted(plan: Layout, dx: float, dy: float) -> Layout:

@@ -37,7 +37,6 @@ class MapPoint(NamedTuple):
     value: float | None
     state: str
     cause: str
-    is_landmark: bool
 
 
 @dataclass(frozen=True)
@@ -52,13 +51,12 @@ class ArchitectureMap:
     message: str = ""
 
 
-def architecture_map(source: Source, *, distance: NetworkDistance | None = None) -> ArchitectureMap:
-    """The networks of a study on a plane, by ``distance`` (the study's own, d_bar at structural weight 0.4)."""
+def architecture_map(source: Source) -> ArchitectureMap:
+    """The networks of a study on a plane, by the study's own distance: d_bar at structural weight 0.4."""
     snapshot = Snapshot.of(source)
-    distance = distance or Otmann(preset=snapshot.distance.rules, structural_weights=(MAP_WEIGHT,))
+    distance = Otmann(preset=snapshot.distance.rules, structural_weights=(MAP_WEIGHT,))
     shown = [trial for trial in snapshot.history if trial.state is not TrialState.CANCELLED]
     placed = embed([trial.arch for trial in shown], distance=distance)
-    landmarks = set(placed.landmarks)
     path = records_of(snapshot.history)
     points = tuple(
         MapPoint(
@@ -68,7 +66,6 @@ def architecture_map(source: Source, *, distance: NetworkDistance | None = None)
             trial.value,
             str(trial.state),
             cause_of(trial),
-            i in landmarks,
         )
         for i, trial in enumerate(shown)
     )
