@@ -45,7 +45,9 @@ def test_a_study_that_is_driven_and_one_that_is_closed():
     study = Study.in_memory(made(RandomSearch), seed=3)
     study.optimise(value_of, 3)
     assert "3 completed" in parsed(study._repr_html_())
-    assert repr(study) == "<Study: RAND, maximise, seed 3>"
+    best = study.best
+    shown = f"3 completed, best {best.value:.6g} (trial {best.number})"
+    assert repr(study) == f"<Study: {shown}; RAND, maximise, seed 3>"
     study.close()
     assert repr(study) == "<Study: RAND, maximise, seed 3>"
 
