@@ -59,7 +59,7 @@ FAULTS = (
         "searchers/knowledge.py",
         'np.argsort(-values, kind="stable")\n    rest',
         'np.argsort(values, kind="stable")\n    rest',
-        "searchers/test_thousands.py",
+        "searchers/test_edges.py",
         "searchers/test_nasbot.py",
     ),
     _fault(

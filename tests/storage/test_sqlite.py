@@ -16,6 +16,7 @@ from nasbot.candidate import Candidate
 from nasbot.errors import FileError, NasbotError, StorageError, StudyError
 from nasbot.storage import SqliteStorage, _schema, examine
 from nasbot.storage._rows import decoded, settings_row, trial_of
+from nasbot.storage.sqlite import _changed_rows
 from nasbot.study import StudyView
 from nasbot.testing.storage_conformance import SETTINGS, StorageConformance, every_kind_of_trial, sample_trial
 from nasbot.trial import Point, Scored, Trial
@@ -49,6 +50,21 @@ def filled(path):
     storage.save(done.ended(Scored(0.75), at=2.0, rank=0))
     storage.close()
     return path
+
+
+@pytest.mark.parametrize(
+    ("n_finished", "trials", "points"), [(0, [0, 1, 2, 3], [0, 1, 2]), (1, [0, 2, 3], [0, 2]), (2, [2, 3], [2])]
+)
+def test_a_reader_reads_again_what_was_not_finished_last_time(path, n_finished, trials, points):
+    """Finished in another order than begun: trial 1 first, then trial 0; trial 2 runs and trial 3 waits."""
+    storage = SqliteStorage(path)
+    begun = [sample_trial(n).begun(1.0).with_points([Point(0, n + 0.5)]) for n in range(3)]
+    storage.create(SETTINGS, [*begun, sample_trial(3)])
+    for rank, n in enumerate((1, 0)):
+        storage.save(begun[n].ended(Scored(float(n)), at=2.0, rank=rank))
+    rows, curves = _changed_rows(storage._db, "number", n_finished)
+    assert ([row[0] for row in rows], [row[0] for row in curves]) == (trials, points)
+    storage.close()
 
 
 # -- readers and drivers -----------------------------------------------------------------------------------------------

@@ -15,9 +15,11 @@ from nasbot.errors import OptionError, StudyError
 from nasbot.execution import SimulatedExecutor
 from nasbot.searchers import NASBOT, RandomSearch
 from nasbot.storage import MemoryStorage, Presence, RequestKind, Run, RunState
-from nasbot.study import Budget, Study, StudyState
+from nasbot.study import Budget, Study, StudyState, StudyView
 from nasbot.study import loop as loop_module
+from nasbot.study import view as view_module
 from nasbot.study.budget import UNITS, parse_seconds
+from nasbot.study.forking import Fork
 from nasbot.study.loop import Loop
 from nasbot.study.optimise import known_pairs, tell_known
 from nasbot.study.progress import _Lines
@@ -26,6 +28,7 @@ from nasbot.study.requests import Asked, ask_study, changed_trial, check_request
 from nasbot.study.runs import is_ours, new_run, numeric_differences
 from nasbot.study.settled import LEAST, N_LAST, N_NEXT, Outlook
 from nasbot.study.status import StudyStatus, budget_of, status_of
+from nasbot.study.view import _batch_of, known_trial
 from nasbot.trial import (
     Cancelled,
     Direction,
@@ -579,3 +582,81 @@ def test_options_that_a_study_was_begun_with():
     plain = made(NASBOT)
     assert as_begun(plain, changed(begun, ("searcher", "pool"), ["00"])) is plain
     assert as_begun(plain, {}) is plain
+
+
+# -- looking at a study ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("notes", "expected"),
+    [
+        ({}, (5, 0)),
+        ({"batch": 3}, (5, 0)),
+        ({"batch": {"first": 3, "size": 4}}, (3, 4)),
+        ({"batch": {"first": 0, "size": 2}}, (0, 2)),
+        ({"batch": {"first": 5, "size": 2}}, (5, 2)),
+        ({"batch": {"first": 6, "size": 4}}, (5, 0)),
+        ({"batch": {"first": -1, "size": 4}}, (5, 0)),
+        ({"batch": {"first": 3, "size": 1}}, (5, 0)),
+        ({"batch": {"first": "3", "size": 4}}, (5, 0)),
+        ({"batch": {"first": 3}}, (5, 0)),
+    ],
+    ids=str,
+)
+def test_trials_that_were_chosen_together(notes, expected):
+    assert _batch_of(Trial(number=5, candidate=Candidate(POOL[0]), notes=notes)) == expected
+
+
+@pytest.mark.parametrize("number", [-1, 2, "0", None, True, 1.0])
+def test_trials_that_there_are_not(number):
+    history = history_of(None, None)
+    with pytest.raises(StudyError, match="there is no trial"):
+        known_trial(history, number)
+    assert known_trial(history, 1).number == 1
+    assert known_trial(history, history[0]).number == 0
+
+
+def test_what_a_searcher_without_beliefs_can_say():
+    study = Study.in_memory(Sensitive(n_pool=1), seed=1).optimise(score, 3)
+    with pytest.raises(StudyError, match="sensitive has no beliefs to explain"):
+        study.explain(2)
+    with pytest.raises(StudyError, match="sensitive has no beliefs to explain"):
+        study.what_if()
+    with pytest.raises(StudyError, match="sensitive has no beliefs about params"):
+        study.param_effects()
+    assert study.recommend() == study.best
+    assert study.why(0) == ""
+    assert study.outlook() is None
+    assert repr(study).startswith("<Study: 3 completed, best ")
+    assert repr(study).endswith("maximise, seed 1>")
+
+
+def test_what_is_read_in_parts(tmp_path, monkeypatch):
+    with Study.open(tmp_path / "s.sqlite", Sensitive(), seed=1) as study:
+        study.optimise(score, 7)
+    monkeypatch.setattr(view_module, "MOST_AT_ONCE", 3)
+    with StudyView.read(tmp_path / "s.sqlite") as view:
+        asked = []
+        some = view._storage.some
+        monkeypatch.setattr(view._storage, "some", lambda numbers: asked.append(list(numbers)) or some(numbers))
+        assert view.to_frame().index.tolist() == list(range(7))
+        assert asked == [[0, 1, 2], [3, 4, 5], [6]]
+        monkeypatch.setattr(view_module, "MOST_AT_ONCE", 7)
+        assert len(view.to_frame()) == 7
+        assert len(asked) == 3
+
+
+def test_what_waits_for_one_searcher_is_dropped():
+    study = Study.in_memory(Sensitive(n_pool=2), seed=1)
+    (waiting,) = study.enqueue([Candidate(POOL[5])], searcher="final", fidelity=2.0)
+    assert (waiting.number, waiting.fidelity, waiting.origin.of_trial) == (2, 2.0, None)
+    (again,) = study.enqueue([Candidate(POOL[0])], searcher="final")
+    assert again.origin.of_trial == 0
+    study.drop_waiting("final")
+    assert [trial.state for trial in study.history] == ["waiting", "waiting", "cancelled", "cancelled"]
+    assert [trial.rank for trial in study.history] == [None, None, 0, 1]
+
+
+def test_a_fork_says_what_it_takes():
+    assert str(Fork((), 3, ("one", "two"))) == "begins with 0 of 3 completed trials (one; two)"
+    assert str(Fork((), 3)) == "begins with 0 of 3 completed trials"
