@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 import torch
 from PIL import Image
 
 from nasbot.data import dataset as dataset_module
+from nasbot.data import files as files_module
 from nasbot.data.comparing import differences
 from nasbot.data.dataset import dataset_of
 from nasbot.data.files import pictures_in, read_pictures
@@ -345,3 +347,42 @@ def test_frames_are_written_whole(tmp_path):
         write_frame(frame, tmp_path / "none" / "t.csv", to="csv")
     assert frame_of([], index="n").index.name == "n"
     assert [safe_text(text) for text in ("=x", "+x", "@x", "x")] == ["'=x", "'+x", "'@x", "x"]
+
+
+# -- files of too many columns, or of none -----------------------------------------------------------------------------
+
+
+def test_how_many_columns_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(files_module, "MAX_COLUMNS", 3)
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": 1, "b": 2, "c": 3}\n' * 3)
+    assert list(files_module.read_table(path).columns) == ["a", "b", "c"]
+    path.write_text('{"a": 1, "b": 2, "c": 3, "d": 4}\n' * 3)
+    with pytest.raises(DataError, match="4 columns; expected at most 3"):
+        files_module.read_table(path)
+    csv = tmp_path / "a.csv"
+    csv.write_text("a,b,c,d\n1,2,3,4\n")
+    with pytest.raises(DataError, match="columns"):
+        files_module.read_table(csv)
+
+
+def test_images_and_targets_of_another_shape():
+    data = dataset_of(images(8, 8, 3), LABELS)
+    with pytest.raises(DataError, match="images: expected 3 channels of 8 x 8, got 1 channel of 8 x 8"):
+        data.preprocessing.inputs.prepared(images(8, 8))
+    with pytest.raises(DataError, match="images: expected 3 or 4 axes"):
+        data.preprocessing.inputs.prepared(images(8))
+    numbers = dataset_of(RNG.normal(size=(40, 2)), RNG.normal(size=(40, 2)))
+    with pytest.raises(DataError, match="target: expected 2 columns, got 3"):
+        numbers.preprocessing.target.prepared(np.zeros((4, 3)))
+
+
+def test_inputs_that_are_no_table():
+    for given, words in (
+        (np.zeros((40, 2, 2, 2, 2)), "array of 5 axes"),
+        (scipy.sparse.eye(40, format="csr"), "a sparse matrix; expected a dense array"),
+    ):
+        with pytest.raises(DataError, match=words):
+            dataset_of(given, LABELS)
+    with pytest.raises(DataError, match="infinite values"):
+        dataset_of(RNG.normal(size=(40, 2)), np.array([np.inf, 1] * 20, dtype=object), task="regression")

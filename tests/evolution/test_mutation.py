@@ -20,6 +20,7 @@ from nasbot.evolution import (
     mutate,
     mutate_once,
 )
+from nasbot.evolution.mutation import _drawn
 from nasbot.testing.strategies import architectures, generators
 from tests.evolution.vocabularies import cell, cells
 
@@ -117,3 +118,10 @@ def test_options_that_cannot_be_meant(options, message):
 def test_steps_are_a_whole_number(k):
     with pytest.raises(OptionError, match="k: expected"):
         mutate(MLP, k, SPACE, rng=np.random.default_rng(0))
+
+
+def test_weights_need_not_add_up_to_one():
+    rng = np.random.default_rng(0)
+    drawn = [_drawn((1.0, 4.0), rng) for _ in range(2000)]
+    assert drawn.count(0) / 2000 == pytest.approx(0.25, abs=0.03)
+    assert [_drawn((0.125, 0.25), rng) for _ in range(200)].count(0) == pytest.approx(100, abs=30)

@@ -185,3 +185,30 @@ def test_its_limit_counts_from_its_beginning():
     assert 0 < executor._pause(executor.now() + 0.1) <= 0.1
     assert executor._pause(executor.now() - 1) == 0.0
     executor._running = {}
+
+
+def test_no_process_to_be_had_blames_nobody(monkeypatch):
+    executor = SpawnExecutor(1)
+    executor.start(plain_objectives.its_process)
+    executor._idle.pop().end()
+
+    def none(self):
+        raise OSError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(SpawnExecutor, "_started", none)
+    executor.submit(sample_job(0))
+    (event,) = executor.wait(PATIENCE)
+    assert (event.number, event.outcome.cause) == (0, FailureCause.ENVIRONMENT)
+    assert "its process could not be started: " in event.outcome.message
+    executor.close()
+
+
+def test_a_process_that_ended_while_it_was_idle_is_replaced():
+    executor = SpawnExecutor(1)
+    executor.start(plain_objectives.its_process)
+    idle = executor._idle[0].process
+    idle.kill()
+    idle.wait()
+    executor.submit(sample_job(0))
+    assert executor.wait(PATIENCE)[-1].outcome.value != idle.pid
+    executor.close()

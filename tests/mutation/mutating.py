@@ -18,6 +18,7 @@ OPERATIONS = {
     ast.RShift: ast.LShift,
 }  # fmt: skip
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any", "argmax": "argmin", "argmin": "argmax"}
+COUNTED_BELOW = 16  # whole numbers from here on are limits and sizes that somebody chose
 # Where a slip cannot matter to anybody, or only to what a message looks like.
 SKIPPED_FUNCTIONS = {"__repr__", "__str__", "_repr_html_"}
 SKIPPED_KEYWORDS = {"strict", "stacklevel", "cache", "nogil", "fastmath", "inline", "encoding"}
@@ -91,7 +92,9 @@ def _slips(node: ast.AST) -> Iterator[_Slip]:
     elif isinstance(node, ast.Constant) and type(node.value) is bool:
         yield _Slip(node, "value", not node.value)
     elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        yield _Slip(node, "value", node.value + 1 if type(node.value) is int else (node.value or 0.5) * 2)
+        # 300 or 301 is the same to anybody, 3 or 4 is not: a count is off by one, what was chosen is off by a factor.
+        is_count = type(node.value) is int and abs(node.value) < COUNTED_BELOW
+        yield _Slip(node, "value", node.value + 1 if is_count else (node.value or 0.5) * 2)
     elif isinstance(node, ast.Name) and node.id in NAMES:
         yield _Slip(node, "id", NAMES[node.id])
     elif isinstance(node, ast.Attribute) and node.attr in NAMES:

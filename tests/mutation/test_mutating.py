@@ -51,6 +51,12 @@ def test_slips_are_made_where_they_can_matter(tmp_path):
         assert "1 + 1" in source or "ArithmeticError" in source  # and so are messages
 
 
+@pytest.mark.parametrize(("number", "slip"), [("0", "1"), ("15", "16"), ("16", "32"), ("300", "600"), ("0.5", "1.0")])
+def test_counts_are_off_by_one_and_sizes_by_a_factor(tmp_path, number, slip):
+    (tmp_path / "m.py").write_text(f"SIZE = {number}")
+    assert [mutant.after for mutant in mutants(Path("m.py"), tmp_path)] == [f"SIZE = {slip}"]
+
+
 def test_the_same_seed_gives_the_same_sample():
     first = [mutant.name for _, mutant in sampled(("acquisition",), 3)]
     assert first == [mutant.name for _, mutant in sampled(("acquisition",), 3)]

@@ -39,6 +39,7 @@ from nasbot.searchers.tree_kernel import (
     log_posterior,
     prior,
 )
+from nasbot.study import Study
 from nasbot.trial import Cancelled, Failed, FailureCause, History, Provenance, Scored, Stopped, Trial
 from tests.searchers.problems import MLP, follow, made, mlp_pool, of_outcomes, propose, scored, value_of
 
@@ -537,3 +538,33 @@ def test_landmarks_and_what_is_remembered(monkeypatch):
 def test_a_cost_needs_the_size_of_the_input():
     with pytest.raises(OptionError, match="cost_weight: the cost of a network needs the space's input_shape"):
         made(NASBOT, cost_weight=0.1)
+
+
+# -- what is believed of params ----------------------------------------------------------------------------------------
+
+
+def test_which_params_matter_and_what_they_would_give():
+    params = {"rate": Float(0.0, 1.0), "idle": Float(0.0, 1.0)}
+    searcher = made(NASBOT, params=params)
+    study = Study.in_memory(searcher, seed=4).optimise(lambda arch, params: -abs(params["rate"] - 0.8), 16)
+    first, second = study.param_effects()
+    assert (first.name, second.name) == ("rate", "idle")
+    assert 0 <= first.importance_low <= first.importance <= first.importance_high <= 1
+    assert first.importance > second.importance
+    assert first.at == study.best.candidate.params["rate"]
+    assert (first.is_log, first.is_choice, len(first.points)) == (False, False, 13)
+    assert [point.unit for point in first.points] == sorted(point.unit for point in first.points)
+    spread = [np.ptp([point.median for point in effect.points]) for effect in (first, second)]
+    assert spread[0] > spread[1]
+    assert all(point.lower <= point.median <= point.upper for point in first.points)
+    assert any(effect.change.startswith("retune: ") for effect in study.what_if())
+
+
+def test_nothing_is_believed_of_params_where_there_are_none():
+    rng = np.random.default_rng(0)
+    with pytest.raises(OptionError, match="this search has no params"):
+        made(NASBOT).param_effects(scored(mlp_pool()), rng=rng)
+    with pytest.raises(OptionError, match="expected at least one evaluated network to start from"):
+        made(NASBOT, params=PARAMS).param_effects(History(), rng=rng)
+    with pytest.raises(OptionError, match="believed: expected a history with at least one evaluated network"):
+        made(NASBOT).believed(History(), [(POOL[0], "")], rng=rng)

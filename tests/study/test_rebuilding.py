@@ -6,6 +6,7 @@ import math
 import pytest
 
 from nasbot.architecture import SearchSpace
+from nasbot.architecture.vocabularies import OWN
 from nasbot.errors import StudyError
 from nasbot.gp import BeliefOptions, Prior
 from nasbot.otmann import Otmann, RuleSet
@@ -94,3 +95,15 @@ def test_a_pool_that_is_not_in_the_study():
     study = Study.in_memory(made(NASBOT), pool=mlp_pool()[:1])
     with pytest.raises(StudyError, match=r"pool network .* is not in the study"):
         searcher_of_study(study.settings, History())
+
+
+def test_a_vocabulary_of_ones_own_is_found_by_its_name_while_it_is_in_use(monkeypatch):
+    searcher = made(NASBOT, "cells")
+    study = Study.in_memory(searcher, seed=5)
+    settings = json.loads(json.dumps(study.settings))
+    with pytest.raises(StudyError, match="vocabulary"):
+        searcher_of_study(settings, study.history)
+    vocabulary = searcher.space.vocabulary
+    monkeypatch.setitem(OWN, vocabulary.name, vocabulary)
+    again = searcher_of_study(settings, study.history)
+    assert (again.space, again.settings()) == (searcher.space, searcher.settings())

@@ -1,0 +1,189 @@
+"""Limits, defaults and last cases of records and files, one by one."""
+
+import json
+import os
+import socket
+
+import pytest
+
+from nasbot.errors import FileError, OptionError, StorageError, StudyError
+from nasbot.storage import Request, RequestKind, Run, RunState, SqliteStorage, Tally
+from nasbot.storage import records as records_module
+from nasbot.storage._rows import _is_intact, _real, decoded, run_row, runs_of, trial_of, trial_row
+from nasbot.storage.opening import is_begun, studies_in
+from nasbot.storage.paths import study_files, study_path
+from nasbot.storage.records import signature, signed, who
+from nasbot.storage.tally import KINDS, Line, kind_of, spent_in_words
+from nasbot.testing.storage_conformance import SETTINGS, every_kind_of_trial, sample_trial
+from nasbot.trial import Direction, Scored, Stopped
+
+STOPPED = Stopped(step=2, value=1.0, bar=2.0, expected=1.5, share=0.5, place=3, among=4)
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A study of four trials: 1 was completed first, then 0; 2 was stopped, 3 waits."""
+    storage = SqliteStorage(tmp_path / "study.sqlite")
+    storage.create(SETTINGS, [sample_trial(n).begun(1.0) for n in range(3)] + [sample_trial(3)])
+    for rank, (n, outcome) in enumerate([(1, Scored(1.5)), (0, Scored(0.5)), (2, STOPPED)]):
+        storage.save(sample_trial(n).begun(1.0).ended(outcome, at=2.0 + n, rank=rank))
+    storage.close()
+    return tmp_path / "study.sqlite"
+
+
+@pytest.fixture(params=["reader", "driver"])
+def storage(request, path):
+    opened = SqliteStorage(path, read_only=request.param == "reader")
+    yield opened
+    opened.close()
+
+
+def test_trials_in_numbers(storage):
+    history = storage.history()
+    lines = [Line.of(trial) for trial in history]
+    assert storage.n_trials() == 4
+    assert storage.lines() == storage.lines(since=0) == lines
+    assert storage.quick_lines() == lines
+    assert [[line.number for line in storage.lines(since=n)] for n in (1, 2, 3)] == [[0, 2, 3], [2, 3], [3]]
+    assert storage.lines(since=2) == lines[2:]
+    assert storage.some([2, 0]) == [history[2], history[0]]
+    assert storage.some([]) == []
+    tally, expected = storage.tally(), Tally.of_history(history)
+    assert (tally.states, tally.spent) == (expected.states, expected.spent)
+
+
+def test_a_trial_that_is_not_there(path):
+    reader = SqliteStorage(path, read_only=True)
+    with pytest.raises(StorageError, match="trial 9 is missing"):
+        reader.some([9])
+    reader.close()
+
+
+def test_what_was_stopped_comes_back(path):
+    reader = SqliteStorage(path, read_only=True)
+    assert reader.history()[2].outcome == STOPPED
+    reader.close()
+
+
+def test_rows_come_back():
+    for trial in every_kind_of_trial():
+        bare = trial_of(trial_row(trial), (), None)
+        assert (bare.number, bare.outcome, bare.rank) == (trial.number, trial.outcome, trial.rank)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_numbers_that_cannot_be_stored(number):
+    with pytest.raises(StorageError, match="times and values must be finite"):
+        _real(number)
+    assert (_real(None), str(_real(-0.0)), _real(3)) == (None, "0.0", 3.0)
+
+
+@pytest.mark.parametrize("text", ["[1]", "{", '{"a": NaN}', "3"])
+def test_texts_that_are_no_object(text):
+    with pytest.raises(StorageError, match="its notes, details or settings are not"):
+        decoded("the settings", text)
+    assert decoded("x", '{"a": 1}') == {"a": 1}
+
+
+def test_rows_with_bytes_are_not_intact():
+    assert not _is_intact((1, b"x", 3))
+
+
+def run(number=0, **options):
+    return Run(number=number, begun=5.0, **options)
+
+
+def test_runs_that_cannot_be():
+    with pytest.raises(StudyError, match="a run that has ended says when"):
+        run(state=RunState.ENDED)
+    with pytest.raises(StudyError, match="a run that has ended says when"):
+        run(ended=6.0)
+    for wrong in (float("nan"), float("inf")):
+        with pytest.raises(StudyError, match="expected finite times"):
+            Run(number=0, begun=wrong)
+    ended = run().over("finished", at=7.0)
+    assert (ended.state, ended.ended, ended.ending) == (RunState.ENDED, 7.0, "finished")
+
+
+def test_runs_come_back_in_order():
+    rows = [run_row(run(n)) for n in range(3)]
+    assert [each.number for each in runs_of(rows)] == [0, 1, 2]
+    with pytest.raises(StorageError, match="records of runs are missing"):
+        runs_of(rows[1:])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"kind": RequestKind.CANCEL}, "cancel: expected a trial number"),
+        ({"kind": RequestKind.STOP, "trial": 1}, "stop: expected no trial number"),
+        ({"kind": RequestKind.STOP, "answer": "yes"}, "given together or not at all"),
+        ({"kind": RequestKind.STOP, "answered": 1.0}, "given together or not at all"),
+    ],
+    ids=str,
+)
+def test_requests_that_cannot_be(options, words):
+    with pytest.raises(StudyError, match=words):
+        Request(number=0, made=1.0, **options)
+
+
+def test_who_asks_and_who_drives(monkeypatch):
+    assert who().endswith(f" on {socket.gethostname()}, process {os.getpid()}")
+    monkeypatch.setattr(records_module.getpass, "getuser", lambda: (_ for _ in ()).throw(KeyError("none")))
+    assert who().startswith(f"{os.getuid()} on ")
+    assert signed(signature()).startswith(f"process {os.getpid()} on {socket.gethostname()} since 2")
+    long = json.dumps({"pid": 3, "host": "h" * 200, "since": "s" * 200})
+    assert signed(long) == f"process 3 on {'h' * 100} since {'s' * 40}"
+    for forged in ("", "{}", "[]", '{"pid": "x", "host": "", "since": ""}', "[" * 100_000):
+        assert signed(forged) == "another process (which has not signed the lock yet)"
+
+
+@pytest.mark.parametrize("name", ["", "-a", ".a", "a b", "a" * 101, "ä"])
+def test_names_of_no_study(name):
+    with pytest.raises(OptionError, match="study: a name has 1 to 100 letters"):
+        study_path(name)
+
+
+def test_names_and_files_of_studies(tmp_path, monkeypatch):
+    monkeypatch.setenv("NASBOT_STUDIES", str(tmp_path))
+    assert study_path("a" * 100) == tmp_path / f"{'a' * 100}.sqlite"
+    assert str(study_path("x.sqlite")) == "x.sqlite"
+    assert str(study_path("./x")) == "x"
+    for wrong, words in (("a/\0", "NUL"), ("postgresql://host/db#x", "needs a study in a file")):
+        with pytest.raises(OptionError, match=words):
+            study_path(wrong)
+    assert not is_begun("x")
+    for name in ("b.sqlite", "a.sqlite", "c.txt"):
+        (tmp_path / name).touch()
+    (tmp_path / "d.sqlite").mkdir()
+    assert study_files(tmp_path) == studies_in(str(tmp_path)) == [tmp_path / "a.sqlite", tmp_path / "b.sqlite"]
+    assert is_begun("b")
+    assert study_files(tmp_path / "none") == study_files(tmp_path / "c.txt") == []
+    with pytest.raises(FileError, match="cannot list"):
+        study_files(tmp_path / ("n" * 300))
+    monkeypatch.delenv("NASBOT_STUDIES")
+    assert str(study_path("x")) == "studies/x.sqlite"
+
+
+def test_links_and_folders_are_no_studies(tmp_path):
+    (tmp_path / "link.sqlite").symlink_to(tmp_path / "nothing")
+    with pytest.raises(FileError, match="it is a symbolic link to what does not exist"):
+        SqliteStorage(tmp_path / "link.sqlite")
+    (tmp_path / "folder.sqlite").mkdir()
+    with pytest.raises(FileError):
+        SqliteStorage(tmp_path / "folder.sqlite")
+
+
+def test_what_the_time_was_spent_on(path):
+    reader = SqliteStorage(path, read_only=True)
+    assert [kind_of(line) for line in reader.lines()] == [(1, sample_trial(n).fidelity) for n in (0, 1)] + [
+        (2, 0.0),
+        (4, 0.0),
+    ]
+    tally = reader.tally()
+    reader.close()
+    said = spent_in_words(tally.spent, lambda seconds: f"{seconds:g} s")
+    assert said.count(" s (") == len(tally.spent)
+    assert "stopped early 3 s (1)" in said
+    assert KINDS[2] == "stopped early"
+    assert Direction.MAXIMISE.turned(-0.0) == 0.0
