@@ -154,6 +154,22 @@ def test_those_that_were_getting_better_learn_twice_as_long(noisy, monkeypatch):
         assert two.seconds == pytest.approx(one.seconds * (2 if lengths[one.trial.number].is_short else 1))
 
 
+def test_rather_all_for_as_long_as_their_trials_than_some_for_longer(noisy, monkeypatch):
+    made: list = []
+    monkeypatch.setattr(refits, "_train", lambda jobs, objective, executor, seconds: made.append((objective, jobs)))
+    monkeypatch.setattr(refits.time, "monotonic", lambda: 0.0)  # what the lesson takes
+    base = TrainingObjective("nowhere", noisy.recipe)
+    wanted = {*members_of(noisy).trials, noisy.history.best.number}
+    each = [refit.seconds for refit in refits._refits([noisy.history[n] for n in wanted], noisy.dataset, base, 1)]
+    for share, longer in ((1.01, 1), (2.01, 2)):
+        refit(noisy.files, noisy, seconds=refits.SAFETY * share * sum(each))
+        objective, jobs = made.pop()
+        assert {job.number for job in jobs} == wanted
+        for number, length in objective.lengths.items():
+            own = length_of(noisy.history[number], noisy.dataset, base)
+            assert length.steps == own.steps * (longer if own.is_short else 1)
+
+
 def test_nothing_is_learned_from_an_ensemble_that_errs_by_itself(unrefitted, monkeypatch):
     objective, _ = taught(unrefitted, monkeypatch)
     assert objective.targets is None

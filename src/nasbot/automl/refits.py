@@ -15,7 +15,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import groupby
+from functools import cache, partial
+from itertools import groupby, product
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -176,17 +177,19 @@ def _affordable(
     """The largest ensemble whose refits fit into the time, and these, the most important first.
 
     But not fewer than a few members for the sake of refits: averaging gains more than a third more rows. Where there is
-    no time for all of these, as many of them are refitted as there is time for.
+    no time for all of these, none is trained for longer than its trial; and then as many are refitted as can be.
     """
     best = history.best_here
     assert best is not None
     most = MAX_MEMBERS
     if seconds is None:
         most = min(MAX_MEMBERS, max(LEAST_MEMBERS, len(history) // TRIALS_PER_MEMBER))
-    for n in range(most, min(most, ENOUGH_MEMBERS) - 1, -1):
-        members = chosen_members(history, files, data, metric, folds=base.folds, max_members=n, limits=limits)
+    chosen = cache(partial(chosen_members, history, files, data, metric, folds=base.folds, limits=limits))
+    lengths = (1,) if lesson is None else (LONGER, 1)
+    for longer, n in product(lengths, range(most, min(most, ENOUGH_MEMBERS) - 1, -1)):
+        members = chosen(max_members=n)
         numbers = [best.number] if members is None else list(dict.fromkeys((*members.trials, best.number)))
-        refits = _refits([history[number] for number in numbers], data, base, 1 if lesson is None else LONGER)
+        refits = _refits([history[number] for number in numbers], data, base, longer)
         in_time, _ = _in_time(refits, workers, math.inf if seconds is None else seconds / SAFETY)
         if len(in_time) == len(refits):
             break
