@@ -191,6 +191,8 @@ def test_mixture_functions_agree_with_many_draws():
     grid = np.linspace(-15.0, 15.0, 3001)
     density = np.exp(mixture_log_density(np.repeat(mean[:, :1], 3001, 1), np.repeat(variance[:, :1], 3001, 1), grid))
     assert density.sum() * 0.01 == pytest.approx(1.0, abs=1e-6)
+    each = np.exp(-0.5 * (grid - mean[:, :1]) ** 2 / variance[:, :1]) / np.sqrt(2 * np.pi * variance[:, :1])
+    np.testing.assert_allclose(density, each.mean(axis=0), rtol=1e-9)
 
 
 def test_duplicates_at_distance_zero_need_no_repair():
