@@ -11,7 +11,9 @@ from nasbot.architecture.space import SearchSpace
 from nasbot.errors import OptionError
 from nasbot.evolution import (
     Evolution,
+    Mutation,
     MutationOperator,
+    Rejected,
     evaluation_schedule,
     mutation_schedule,
     selection_probabilities,
@@ -149,3 +151,34 @@ def test_a_network_that_was_only_told_is_not_proposed():
     found = searching.ask(50, rng=np.random.default_rng(0))
     assert {mutation.arch.layers[1 + i].label for mutation in found for i in range(6)} == {"a", "e"}
     assert len(found) == 6
+
+
+@pytest.mark.parametrize(("n", "tries"), [(1, 41), (3, 45), (0, 0)])
+def test_what_is_used_up_is_given_up_after_so_many_tries_in_vain(n, tries):
+    """Forty, and as many as are asked for, in whole rounds of as many as are asked for."""
+    network = initial_pool("mlp-reg")[0]
+    asked = []
+
+    class Useless:
+        def __call__(self, arch, *, rng):
+            asked.append(arch)
+            return Rejected("nothing", "always")
+
+    assert Evolution(Useless(), [network]).ask(n, rng=np.random.default_rng(0)) == []
+    assert len(asked) == tries
+
+
+def test_a_network_found_twice_counts_once_and_tries_go_on_after_a_find():
+    network, *others = initial_pool("mlp-reg")[:3]
+    mutations = [Mutation(arch, network, ()) for arch in (*others, *others, network)]
+    asked = []
+
+    class Few:
+        def __call__(self, arch, *, rng):
+            asked.append(arch)
+            return mutations[len(asked) % len(mutations)]
+
+    evolution = Evolution(Few(), [network])
+    found = evolution.ask(5, rng=np.random.default_rng(0))
+    assert {mutation.arch for mutation in found} == set(others)
+    assert evolution.n_duplicates == len(asked) - 2
