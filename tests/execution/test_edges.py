@@ -857,8 +857,15 @@ def test_fork_servers_are_shared_by_what_is_wanted_of_them():
 def test_a_fork_server_has_no_terminal_and_a_session_of_its_own():
     server = ForkServer(3, (), with_main=False)
     content = local._in_memory(b"")
+    kept, ends = os.dup(0), os.pipe()
+    os.dup2(ends[0], 0)  # a driver whose standard input is something
     try:
         server.load("x", content)
+    finally:
+        os.dup2(kept, 0)
+        for end in (kept, *ends):
+            os.close(end)
+    try:
         until = time.monotonic() + 30
         while Path(f"/proc/{server.pid}/exe").readlink() != Path(sys.executable).resolve() and time.monotonic() < until:
             time.sleep(0.01)

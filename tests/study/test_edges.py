@@ -293,6 +293,12 @@ def test_a_retry_of_a_retry(outcome, may):
             check_request(history, RequestKind.RETRY, 0)
 
 
+def test_the_trial_right_after_it_may_be_its_retry():
+    history = History((*history_of(FAILED).trials, retry_of(0, 1, None)))
+    with pytest.raises(StudyError, match="trial 0 is being tried again already, as trial 1"):
+        check_request(history, RequestKind.RETRY, 0)
+
+
 def test_what_runs_no_more_is_cancelled_as_interrupted():
     history = history_of(Scored(1.0), "running", None)
     cancelled, said = changed_trial(history, RequestKind.CANCEL, 1, at=None)
