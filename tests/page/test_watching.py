@@ -1,6 +1,7 @@
 """What the server sees of a study: revisions, the state at every look, and a pace."""
 
 import json
+import urllib.request
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ from nasbot.page.watching import WatchedStudy
 from nasbot.storage import SqliteStorage
 from nasbot.storage.records import Run, RunState
 from nasbot.trial import Point, Scored, Trial
-from tests.page.conftest import SETTINGS, write_study
+from tests.page.conftest import PATIENCE, SETTINGS, serving, write_study
 from tests.plots.studies import POOL, grown
 
 
@@ -154,3 +155,11 @@ def test_a_curve_alone_is_news(driver, watched):
     after = watched.look()
     assert after.revision == before + 1
     assert json.loads(after.records[0])["latest"] == 0.25
+
+
+def test_a_study_that_began_after_the_server_is_found_by_its_address(tmp_path):
+    write_study(tmp_path / "old.sqlite", grown(3))
+    with serving(tmp_path) as served:
+        write_study(tmp_path / "new.sqlite", grown(3))
+        with urllib.request.urlopen(f"{served.url}s/new/", timeout=PATIENCE / 1000) as answer:
+            assert answer.status == 200

@@ -80,19 +80,20 @@ class Understanding:
         """A few lines for people."""
         found = []
         if self.importance:
-            shown = ", ".join(f"{name} {worse:.3g}" for name, worse in self.importance[:6])
+            shown = ", ".join(f"{name} {_short(worse)}" for name, worse in self.importance[:6])
             found.append(f"columns that matter ({self.metric} of {self.part} rows worse by, when shuffled): {shown}")
         for name, levels in self.residuals.items():
-            found.append(
-                f"residuals of {name}: median {levels[2]:.3g}, 90 % between {levels[0]:.3g} and {levels[-1]:.3g}"
-            )
+            middle, low, high = (_short(levels[i]) for i in (2, 0, -1))
+            found.append(f"residuals of {name}: median {middle}, 90 % between {low} and {high}")
         if self.confusion and len(self.classes) <= 4:
             rows = "; ".join(
                 f"{name}: {', '.join(f'{n} as {other}' for n, other in zip(row, self.classes, strict=True) if n)}"
                 for name, row in zip(self.classes, self.confusion, strict=True)
             )
             found.append(f"predicted ({self.part} rows): {rows}")
-        found.append(f"calibration: off by {self.calibration_error:.3g} on average ({self.n_rows:,} {self.part} rows)")
+        found.append(
+            f"calibration: off by {_short(self.calibration_error)} on average ({self.n_rows:,} {self.part} rows)"
+        )
         return found
 
 
@@ -243,3 +244,8 @@ def _number_calibration(truth: np.ndarray, said: np.ndarray) -> tuple[tuple[floa
     order = np.argsort(said[:, 0], kind="stable")
     shares = [rows for rows in np.array_split(order, BINS) if len(rows)]
     return tuple((float(said[rows, 0].mean()), float(truth[rows, 0].mean()), len(rows)) for rows in shares)
+
+
+def _short(value: float) -> str:
+    """Three digits, or all before the point: 0.0836, 571, 1,504."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"

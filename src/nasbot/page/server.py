@@ -168,6 +168,8 @@ class LivePage:
 
     async def page(self, request: Request) -> Response:
         """The page, which asks for all the rest."""
+        if request.path_params["name"] not in self._studies:
+            await self._read(self._find)  # it may be new
         self._study(request)
         return Response(live_html(), media_type="text/html")
 
