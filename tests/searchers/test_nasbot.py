@@ -389,6 +389,8 @@ def test_effects_are_printed_in_aligned_columns(study):
     assert lines[1].startswith(effects[0].change)
     assert f"{effects[0].median:.4g}" in lines[1]
     assert str(Effects()).split()[0] == "change"
+    assert effects[0].change in effects._repr_html_().replace("&gt;", ">")
+    assert Effects()._repr_html_().startswith("<pre>change")
     assert f"{effects[0].median:.6g}" in str(effects[0])
     assert f"trial {effects[0].nearest[0].trial}:" in str(effects[0])
     record = json.loads(json.dumps(effects[0]._replace(upper=math.inf).to_dict(), allow_nan=False))

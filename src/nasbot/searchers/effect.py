@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from html import escape
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from nasbot.trial import POOL
 
 Value = float | int | str
 N_NEAREST = 5  # evaluated networks shown beside a prediction
+IN_NOTEBOOKS = 20  # changes that a cell shows
 
 
 class Near(NamedTuple):
@@ -141,6 +143,11 @@ class Effects(tuple[Effect, ...]):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self)} changes; print() shows them, .top(10) the first ten>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first of them."""
+        more = f"\n… and {len(self) - IN_NOTEBOOKS:,} more" if len(self) > IN_NOTEBOOKS else ""
+        return f"<pre>{escape(str(self.top(IN_NOTEBOOKS)) + more)}</pre>"
 
     def __str__(self) -> str:
         rows = [("change", "median", "lower", "upper", "sd", "log EI", "nearest"), *map(_cells, self)]
