@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+from dataclasses import replace
 
 import pytest
 
@@ -10,12 +11,13 @@ from nasbot.errors import FileError, OptionError, StorageError, StudyError
 from nasbot.storage import Request, RequestKind, Run, RunState, SqliteStorage, Tally
 from nasbot.storage import records as records_module
 from nasbot.storage._rows import _is_intact, _real, decoded, run_row, runs_of, trial_of, trial_row
+from nasbot.storage.integrity import _moved
 from nasbot.storage.opening import is_begun, studies_in
 from nasbot.storage.paths import study_files, study_path
 from nasbot.storage.records import signature, signed, who
 from nasbot.storage.tally import KINDS, Line, kind_of, spent_in_words
 from nasbot.testing.storage_conformance import SETTINGS, every_kind_of_trial, sample_trial
-from nasbot.trial import Direction, Scored, Stopped
+from nasbot.trial import Direction, Provenance, Scored, Stopped
 
 STOPPED = Stopped(step=2, value=1.0, bar=2.0, expected=1.5, share=0.5, place=3, among=4)
 
@@ -187,3 +189,31 @@ def test_what_the_time_was_spent_on(path):
     assert "stopped early 3 s (1)" in said
     assert KINDS[2] == "stopped early"
     assert Direction.MAXIMISE.turned(-0.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("origin", "expected"),
+    [
+        ({"of_trial": 4}, {"of_trial": 1}),
+        ({"of_trial": 3}, {"of_trial": None}),  # which is lost
+        ({"of_trial": 4, "of_study": "another"}, {"of_trial": 4, "of_study": "another"}),  # numbers of that study
+        ({"of_study": "another"}, {"of_study": "another"}),
+        ({"parents": (4, 3, 2)}, {"parents": (1, 0)}),
+        ({}, {}),
+    ],
+    ids=str,
+)
+def test_repaired_trials_are_numbered_anew_with_what_they_come_from(origin, expected):
+    trial = replace(
+        sample_trial(5).begun(1.0).ended(Scored(1.0), at=2.0, rank=4),
+        origin=Provenance(searcher="a searcher", **origin),
+        promoted_from=4,
+        proposed_after=3,
+        notes={},
+    )
+    moved = _moved(trial, {2: 0, 4: 1, 5: 2}, [0, 2, 4])
+    assert moved.origin == Provenance(searcher="a searcher", **expected)
+    assert (moved.number, moved.promoted_from, moved.rank, moved.proposed_after) == (2, 1, 2, 2)
+    assert moved.notes == {"number_before_repair": 5}
+    lost = _moved(replace(trial, promoted_from=3), {5: 5}, [0, 2, 4])
+    assert (lost.promoted_from, lost.notes) == (None, {})
