@@ -101,3 +101,26 @@ def test_mode_search_survives_places_without_density_and_counts_them():
     mode = posterior_mode(target, default_starts(target, 2).vectors)
     assert np.isfinite(target(mode.vectors[0]))
     assert mode.n_evaluations > mode.n_rejected
+
+
+def test_starts_are_the_mode_of_the_prior_and_four_places_around_it():
+    target, *_ = _target(12)
+    starts = default_starts(target, 5).vectors
+    away = starts - target.prior_mean
+    spread = target.prior_spread
+    noise = sorted(away[:, -1] / spread[-1])
+    np.testing.assert_allclose(noise, [-1, -1, 0, 1, 1], atol=1e-12)
+    moved = np.array([np.abs(target.form.decays(place)).max() > 0 for place in away])
+    assert moved.sum() == 4
+    for place in away[moved]:
+        np.testing.assert_allclose(np.abs(target.form.decays(place)), target.form.decays(spread))
+        others = place.copy()
+        target.form.decays(others)[:] = 0
+        others[-1] = 0
+        assert not others.any()
+    assert {(np.sign(place[-1]), np.sign(target.form.decays(place)[0])) for place in away[moved]} == {
+        (1, 1), (1, -1), (-1, 1), (-1, -1),
+    }  # fmt: skip
+    heights = [target(start) for start in starts]
+    assert heights == sorted(heights, reverse=True)
+    assert len(default_starts(target, 2).vectors) == 2
