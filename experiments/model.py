@@ -29,6 +29,8 @@ from benchmarks.runs import RunFile
 from experiments.datasets import set_of
 from experiments.protocol import read_protocol
 from experiments.pruning import by_optuna
+from nasbot.automl.members import members_of
+from nasbot.automl.model import refitted_trials
 from nasbot.automl.plan import fitting_baseline
 from nasbot.data.dataset import Dataset, dataset_of, named_dataset
 from nasbot.data.named import load
@@ -45,8 +47,10 @@ LENGTHS = (300, 1000, 3000)  # steps of the plain network; the best by validatio
 def by_search(data: Dataset, seconds: float, seed: int, **options: Any) -> dict[str, Any]:
     """Baseline, best network and ensemble of one search with two workers."""
     found = nasbot.search(data, budget=Budget(seconds=seconds), workers=2, seed=seed, name=None, **options)
-    results = found.results().to_dict()
+    results, members = found.results().to_dict(), members_of(found)
     record: dict[str, Any] = {"trials": len(found.history.completed), "n_steps": found.context.get("n_steps")}
+    if members is not None:
+        record.update(members=len(members.trials), taught=members.taught, refitted=len(refitted_trials(found)))
     for name in ("baseline", "single", "ensemble", "model"):
         part = results[name]
         if isinstance(part, Mapping):
