@@ -21,6 +21,7 @@ from nasbot.automl.summary import record_of
 from nasbot.candidate import Candidate
 from nasbot.execution import Interrupted, SerialExecutor
 from nasbot.study import Study
+from nasbot.training.distilling import share_of
 from nasbot.training.loop import train
 from nasbot.training.objective import TrainingObjective, trained_as
 from nasbot.training.recipes import FAST
@@ -102,11 +103,26 @@ def taught(study, monkeypatch):
     return made
 
 
+def share_by_hand(study):
+    """By the weights that were kept, not the predictions."""
+    members, data = members_of(study), study.dataset
+    errors, mean = [], 0.0
+    for number, weight in zip(members.trials, members.weights, strict=True):
+        trial = study.history[number]
+        valid = trained_as(study.recipe, data, trial.candidate.params)[1].valid
+        with torch.inference_mode():
+            said = member_of(study, trial, refit=False).network(torch.from_numpy(np.array(valid.X))).numpy()
+        errors.append(weight * np.square(said - valid.y).mean())
+        mean = mean + weight * said
+    return share_of(float(np.square(mean - data.valid.y).mean()), float(sum(errors)))
+
+
 def test_noisy_rows_are_learned_from_the_ensemble_too(noisy, monkeypatch):
     """By an independent road: the mean that the model without refits gives, in the units that networks learn."""
     objective, _ = taught(noisy, monkeypatch)
     rows, share = with_all_rows(noisy.dataset).train, members_of(noisy).taught
     assert 0.2 < share <= 0.5
+    assert share == pytest.approx(share_by_hand(noisy), rel=1e-3)
     with torch.inference_mode():
         said = model_of(noisy, refit=False).network(torch.from_numpy(np.array(rows.X))).numpy()
     np.testing.assert_allclose(objective.targets, (1 - share) * rows.y + share * said, rtol=1e-4, atol=1e-5)

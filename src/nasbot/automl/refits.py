@@ -21,9 +21,13 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from nasbot._system import n_cores
 from nasbot.automl.ensemble import MAX_MEMBERS
 from nasbot.automl.files import DATA, WEIGHTS
-from nasbot.automl.members import Members, chosen_members, settle
+from nasbot.automl.members import Members, chosen_members, kept, settle
+from nasbot.data.metrics import truth_of
 from nasbot.errors import FileError, StorageError, StudyError
 from nasbot.execution import Executor, Finished, Job
 from nasbot.execution.interruption import leaving_on_signals, shielded
@@ -33,7 +37,6 @@ if TYPE_CHECKING:
     from nasbot.automl.limits import ModelLimits
     from nasbot.data.dataset import Dataset
     from nasbot.data.metrics import Metric
-    from nasbot.training.distilling import Lesson
     from nasbot.training.objective import TrainingObjective
     from nasbot.training.refitting import Length
 
@@ -84,20 +87,21 @@ def refit_model(
         return
     data, weights = Dataset.load(files / DATA), files / WEIGHTS
     begun = time.monotonic()
-    lesson = _lesson(history, files, data, base, metric)
+    teachers = _teachers(history, files, data, base, metric)
+    targets = None if teachers is None else _lesson(teachers, history, files, data, base.device)
     if seconds is not None:
         seconds = max(0.0, seconds - (time.monotonic() - begun))
-    members, refits = _affordable(history, files, data, base, metric, executor.slots, seconds, limits, lesson)
+    is_taught = targets is not None
+    members, refits = _affordable(history, files, data, base, metric, executor.slots, seconds, limits, is_taught)
     wanted = {refit.trial.number: refit for refit in refits}
     discard_refits(weights, set(wanted))
     if members is not None:
-        settle(files, replace(members, taught=0.0 if lesson is None else lesson.share), history)
+        settle(files, replace(members, taught=teachers.share if teachers and is_taught else 0.0), history)
     missing = [refit for number, refit in wanted.items() if not has_refit(weights, number)]
     if missing:
         lengths = {refit.trial.number: refit.length for refit in missing}
         if seconds is not None:
             base = replace(base, seconds=min(base.seconds or math.inf, max(SHORTEST, seconds / SAFETY)))
-        targets = None if lesson is None else lesson.targets
         objective = RefitObjective(base, base.data_folder, weights, lengths, targets)
         _train(
             [Job(r.trial.number, r.trial.candidate, seed, r.trial.fidelity) for r in missing],
@@ -121,8 +125,8 @@ def seconds_for_refits(
     if history.best_here is None:
         return None
     data = Dataset.load(files / DATA)
-    lesson = _lesson(history, files, data, base, metric)
-    _, refits = _affordable(history, files, data, base, metric, workers, math.inf, limits, lesson)
+    is_taught = _teachers(history, files, data, base, metric) is not None
+    _, refits = _affordable(history, files, data, base, metric, workers, math.inf, limits, is_taught)
     _, ends = _in_time(refits, workers, math.inf)
     return SAFETY * max(ends) + median(trial.seconds or 0.0 for trial in history.ranked[:MAX_MEMBERS])
 
@@ -132,18 +136,49 @@ def expected_seconds(training: float, ratio: float, workers: int) -> float:
     return SAFETY * ratio * training * math.ceil(MAX_MEMBERS / workers) + training
 
 
-def _lesson(
+# -- who teaches -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Teachers:
+    """The best ensemble, whatever limits there are on the model, and how much its word counts."""
+
+    members: Members
+    share: float
+
+
+def _teachers(
     history: History, files: Path, data: Dataset, base: TrainingObjective, metric: Metric | None
-) -> Lesson | None:
-    """What the best ensemble teaches, whatever limits there are on the model; None where weights of it are gone."""
+) -> _Teachers | None:
+    """None where nobody has anything to teach; by the predictions that were kept for the validation rows."""
+    from nasbot.training.distilling import share_of
+
+    members = chosen_members(history, files, data, metric) if base.folds == 1 else None
+    if members is None:
+        return None
+    truth = truth_of(data, data.valid.y)
+    truth = np.eye(data.n_outputs)[truth] if data.is_classification else truth
+    scales = 1.0 if data.is_classification else np.asarray(data.preprocessing.target.scales)  # type: ignore[union-attr]
+    mean, alone = np.zeros(truth.shape), 0.0
+    for number, weight in zip(members.trials, members.weights, strict=True):
+        predictions = kept(files, history[number], len(data.valid))
+        if predictions is None:
+            return None
+        said = np.exp(predictions[0]) if data.is_classification else predictions[0]
+        alone += weight * float(np.square((said - truth) / scales).mean())
+        mean += weight * said
+    share = share_of(float(np.square((mean - truth) / scales).mean()), alone)
+    return _Teachers(members, share) if share and len(members.trials) > 1 else None
+
+
+def _lesson(teachers: _Teachers, history: History, files: Path, data: Dataset, device: str) -> np.ndarray | None:
+    """What they say of all rows, and the truth, in their shares; None where weights of one are gone."""
     from nasbot.training.distilling import Voice, lesson_of
     from nasbot.training.fitting import with_weights
     from nasbot.training.objective import PREPARATION, computing_threads, weights_path
 
-    teachers = chosen_members(history, files, data, metric) if base.folds == 1 else None
-    if teachers is None or len(teachers.trials) == 1:
-        return None
-    members = [(history[number], weight) for number, weight in zip(teachers.trials, teachers.weights, strict=True)]
+    weighted = zip(teachers.members.trials, teachers.members.weights, strict=True)
+    members = [(history[number], weight) for number, weight in weighted]
 
     def preparation(member: tuple[Trial, float]) -> str:
         return str(member[0].candidate.params.get(PREPARATION, "standard"))
@@ -155,8 +190,8 @@ def _lesson(
                 network = with_weights(trial.arch, prepared, weights_path(files / WEIGHTS, trial.number))
                 yield Voice(network, prepared, weight)
 
-    with computing_threads(base.threads), suppress(FileError, StorageError):
-        return lesson_of(data, voices(), device=base.device)
+    with computing_threads(n_cores()), suppress(FileError, StorageError):  # no training runs meanwhile
+        return lesson_of(data, voices(), teachers.share, device=device)
     return None
 
 
@@ -172,7 +207,7 @@ def _affordable(
     workers: int,
     seconds: float | None,
     limits: ModelLimits | None,
-    lesson: Lesson | None,
+    is_taught: bool,
 ) -> tuple[Members | None, list[Refit]]:
     """The largest ensemble whose refits fit into the time, and these, the most important first.
 
@@ -185,7 +220,7 @@ def _affordable(
     if seconds is None:
         most = min(MAX_MEMBERS, max(LEAST_MEMBERS, len(history) // TRIALS_PER_MEMBER))
     chosen = cache(partial(chosen_members, history, files, data, metric, folds=base.folds, limits=limits))
-    lengths = (1,) if lesson is None else (LONGER, 1)
+    lengths = (LONGER, 1) if is_taught else (1,)
     for longer, n in product(lengths, range(most, min(most, ENOUGH_MEMBERS) - 1, -1)):
         members = chosen(max_members=n)
         numbers = [best.number] if members is None else list(dict.fromkeys((*members.trials, best.number)))
