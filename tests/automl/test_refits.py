@@ -161,7 +161,7 @@ def test_those_that_were_getting_better_learn_twice_as_long(noisy, monkeypatch):
     lengths = {job.number: length_of(noisy.history[job.number], noisy.dataset, base) for job in jobs}
     assert any(length.is_short for length in lengths.values())
     for number, length in lengths.items():
-        assert objective.lengths[number].steps == length.steps * (refits.LONGER if length.is_short else 1)
+        assert objective.lengths[number].steps == length.steps * (2 if length.is_short else 1)
         assert objective.lengths[number].stop_after == length.stop_after
     alone, together = (
         refits._refits([noisy.history[job.number] for job in jobs], noisy.dataset, base, n) for n in (1, 2)
@@ -176,9 +176,9 @@ def test_rather_all_for_as_long_as_their_trials_than_some_for_longer(noisy, monk
     monkeypatch.setattr(refits.time, "monotonic", lambda: 0.0)  # what the lesson takes
     base = TrainingObjective("nowhere", noisy.recipe)
     wanted = {*members_of(noisy).trials, noisy.history.best.number}
-    each = [refit.seconds for refit in refits._refits([noisy.history[n] for n in wanted], noisy.dataset, base, 1)]
-    for share, longer in ((1.01, 1), (2.01, 2)):
-        refit(noisy.files, noisy, seconds=refits.SAFETY * share * sum(each))
+    for longer in (1.0, 1.5, 2.0):
+        each = refits._refits([noisy.history[n] for n in wanted], noisy.dataset, base, longer)
+        refit(noisy.files, noisy, seconds=refits.SAFETY * 1.001 * sum(refit.seconds for refit in each))
         objective, jobs = made.pop()
         assert {job.number for job in jobs} == wanted
         for number, length in objective.lengths.items():

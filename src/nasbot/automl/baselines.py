@@ -50,7 +50,7 @@ PLAIN_CNNS: Sequence[tuple[str, tuple[int, ...], str]] = (
 def plain_pool(domain: Domain, *, n_rows: int, first: Sequence[Architecture] = ()) -> tuple[Candidate, ...]:
     """The given networks, then the plain ones, each made narrower until it lies in the space; no two alike."""
     space, found = domain.networks, _fitting(domain, first)
-    for arch, preparation in _plain_networks(space.vocabulary.name, n_rows):
+    for arch, preparation in plain_networks(space.vocabulary.name, n_rows):
         fitting = next((narrow for narrow in narrower(arch, space.min_units) if narrow in space), None)
         if fitting is not None:
             candidate = Candidate(fitting, _prepared(domain.default(), preparation))
@@ -96,7 +96,7 @@ def check_fits(vocabulary: Vocabulary, data: Dataset) -> None:
 
 def baseline_of(kind: str, n_rows: int) -> Architecture:
     """The network that results are shown against, before it is made to fit a space."""
-    return _plain_networks(kind, n_rows)[0][0]
+    return plain_networks(kind, n_rows)[0][0]
 
 
 def _fitting(domain: Domain, first: Sequence[Architecture], option: str = "start_from") -> dict[str, Candidate]:
@@ -118,7 +118,8 @@ def _prepared(params: Params, preparation: str) -> Params:
     return params
 
 
-def _plain_networks(kind: str, n_rows: int) -> list[tuple[Architecture, str]]:
+def plain_networks(kind: str, n_rows: int) -> list[tuple[Architecture, str]]:
+    """The plain networks for so many rows, and how their inputs are prepared."""
     share = min(1.0, (n_rows / ROWS_FOR_FULL_WIDTH) ** 0.5)
     if kind == "cnn":
         return [(_cnn(label, units), preparation) for label, units, preparation in PLAIN_CNNS]

@@ -45,7 +45,9 @@ SHORTEST = 0.1  # seconds of a training that the end of the budget cuts short
 # Of a budget in trials, which says nothing about time: no more refits than a third of the trials, or than these.
 TRIALS_PER_MEMBER, LEAST_MEMBERS = 3, 3
 ENOUGH_MEMBERS = 4  # fewer are not averaged so that all can be refitted
-LONGER = 2  # times, for one that learns from the ensemble, too, and was still getting better when its trial ended
+# Times as long as its trial, for one that learns from the ensemble, too, and was still getting better at its end: as
+# long as there is time for.
+LONGER = (2.0, 1.75, 1.5, 1.25)
 
 
 @dataclass(frozen=True)
@@ -86,11 +88,11 @@ def refit_model(
     if history.best_here is None:
         return
     data, weights = Dataset.load(files / DATA), files / WEIGHTS
-    begun = time.monotonic()
-    teachers = _teachers(history, files, data, base, metric)
-    targets = None if teachers is None else _lesson(teachers, history, files, data, base.device)
-    if seconds is not None:
-        seconds = max(0.0, seconds - (time.monotonic() - begun))
+    teachers, targets = _teachers(history, files, data, base, metric), None
+    if teachers is not None:
+        begun = time.monotonic()
+        targets = _lesson(teachers, history, files, data, base.device)
+        seconds = None if seconds is None else max(0.0, seconds - (time.monotonic() - begun))
     is_taught = targets is not None
     members, refits = _affordable(history, files, data, base, metric, executor.slots, seconds, limits, is_taught)
     wanted = {refit.trial.number: refit for refit in refits}
@@ -212,7 +214,7 @@ def _affordable(
     """The largest ensemble whose refits fit into the time, and these, the most important first.
 
     But not fewer than a few members for the sake of refits: averaging gains more than a third more rows. Where there is
-    no time for all of these, none is trained for longer than its trial; and then as many are refitted as can be.
+    no time for all of these, they are not trained for longer than their trials, and then not all are refitted.
     """
     best = history.best_here
     assert best is not None
@@ -220,7 +222,7 @@ def _affordable(
     if seconds is None:
         most = min(MAX_MEMBERS, max(LEAST_MEMBERS, len(history) // TRIALS_PER_MEMBER))
     chosen = cache(partial(chosen_members, history, files, data, metric, folds=base.folds, limits=limits))
-    lengths = (LONGER, 1) if is_taught else (1,)
+    lengths = (*LONGER, 1.0) if is_taught else (1.0,)
     for longer, n in product(lengths, range(most, min(most, ENOUGH_MEMBERS) - 1, -1)):
         members = chosen(max_members=n)
         numbers = [best.number] if members is None else list(dict.fromkeys((*members.trials, best.number)))
@@ -245,7 +247,7 @@ def _in_time(refits: Sequence[Refit], workers: int, seconds: float) -> tuple[lis
     return found, busy_until
 
 
-def _refits(trials: Sequence[Trial], data: Dataset, base: TrainingObjective, longer: int) -> list[Refit]:
+def _refits(trials: Sequence[Trial], data: Dataset, base: TrainingObjective, longer: float) -> list[Refit]:
     from nasbot.training.refitting import length_of, rows_ratio
 
     found = []
@@ -253,7 +255,7 @@ def _refits(trials: Sequence[Trial], data: Dataset, base: TrainingObjective, lon
         if (length := length_of(trial, data, base)) is not None:
             seconds = (trial.seconds or 0.0) / base.folds * rows_ratio(data, base.folds) * _share_until_best(trial)
             if longer > 1 and length.is_short:
-                length, seconds = replace(length, steps=longer * length.steps), longer * seconds
+                length, seconds = replace(length, steps=round(longer * length.steps)), longer * seconds
             found.append(Refit(trial, length, seconds))
     return found
 
