@@ -114,15 +114,15 @@ def test_few_rows_need_few_parameters():
     assert large in many
 
 
-def test_a_search_is_asked_half_way_how_long_refits_take():
+def test_a_search_is_asked_on_its_way_how_long_refits_take():
     total = Budget.of("100s")
     plan = Plan(total, 2, 500, 10.0, refit_seconds=20.0)
-    assert plan.look == Budget(None, 50.0)
-    assert "50 seconds or more of search, then the model's networks once more" in str(plan)
+    assert plan.look == Budget(None, 60.0)
+    assert "1 minute or more of search, then the model's networks once more" in str(plan)
     assert plan.with_refits(8.0).search.seconds == pytest.approx(97 - 8)
-    assert plan.with_refits(40.0).search.seconds == pytest.approx(97 - 40)
-    assert plan.with_refits(400.0).search.seconds == pytest.approx(50)  # what is spent is spent
-    assert plan.with_refits(40.0).look == plan.look
+    assert plan.with_refits(30.0).search.seconds == pytest.approx(97 - 30)
+    assert plan.with_refits(400.0).search.seconds == pytest.approx(60)  # what is spent is spent
+    assert plan.with_refits(30.0).look == plan.look
     assert Plan(total, 2, 500, 10.0).look is None
     assert Plan(Budget(20), 2, 500, 10.0, refit_seconds=20.0).look is None
     assert Plan(Budget.of("30s"), 2, 500, 10.0, refit_seconds=5.0).look is None

@@ -27,7 +27,7 @@ SEARCH_SHARE = 0.65  # of the time at least; the rest is for finals or refits, a
 ASSEMBLING_SHARE = 0.03
 # From here on the search ends as soon as refits of what it has found need the time that is left; it is asked once, of
 # budgets long enough for it.
-LOOK_SHARE, SECONDS_FOR_A_LOOK = 0.5, 60.0
+LOOK_SHARE, SECONDS_FOR_A_LOOK = 0.6, 60.0
 OVERTIME_SHARE = 0.35  # of the time between search and end: for trials that run when the search ends
 # Full trainings that must fit into the search: so many in 100 seconds, and with more time both more and longer ones.
 FULL_TRAININGS, REFERENCE_SECONDS = 20, 100.0
