@@ -4,7 +4,7 @@ Hinton, Vinyals and Dean, 2015. A network that learns the truth of noisy rows by
 several networks has less of it. Learning half of each, single networks had test errors 5 to 9 % lower on Protein, 3 to
 7 % on Blog, 1 % on News and 2 % on Indoor, ensembles of them up to 4 %; and they could be trained twice as long, which
 lowered both by 5 % more on Protein. Where there is little noise, as in Naval, the ensemble's errors are the larger
-part, and learning from it is 25 % worse: so its share depends on what averaging has gained (``share_of``).
+part, and learning from it is a third worse: so its share depends on what averaging has gained (``share_of``).
 """
 
 from __future__ import annotations
