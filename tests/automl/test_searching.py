@@ -16,11 +16,11 @@ from nasbot.architecture import chain
 from nasbot.automl import FoundStudy, FoundTrial, searching
 from nasbot.automl.calibration import Calibration
 from nasbot.automl.files import WEIGHTS, files_of
-from nasbot.automl.searching import default_name
+from nasbot.automl.going_on import default_name
 from nasbot.automl.summary import record_of
-from nasbot.data.dataset import dataset_of, named_dataset
+from nasbot.data.dataset import dataset_of, named_dataset, read_dataset
 from nasbot.domain import Float
-from nasbot.errors import FileError, OptionError, StudyError
+from nasbot.errors import FileError, OptionError, StorageError, StudyError
 from nasbot.execution import SerialExecutor
 from nasbot.otmann import Otmann
 from nasbot.searchers import NASBOT
@@ -113,6 +113,52 @@ def test_names_are_made_from_the_data(wine, elsewhere):
     assert default_name(named_dataset("wine"), 0) == "wine"
     nasbot.search(named_dataset("wine"), budget=1, **QUICK)
     assert (elsewhere / "studies" / "wine.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "target", "name"),
+    [
+        ("customers.csv", "churned", "customers-churned"),
+        ("customers.csv", ["ash", "hue"], "customers-ash-hue"),
+        ("customers.csv", "y", "customers"),  # what a target without a name is called
+        ("arrays.npz", None, "arrays"),
+        ("arrays.npz", "y", "arrays"),
+        ("arrays.npz", "z", "arrays-z"),
+    ],
+)
+def test_files_are_named_after_their_target_too(wine, elsewhere, file, target, name):
+    X, y = wine
+    table = X[["ash", "hue", "alcohol"]]
+    table.assign(churned=y, y=y).to_csv("customers.csv", index=False)
+    np.savez("arrays.npz", X=table, y=y, z=y[::-1])
+    data = read_dataset(file, target, seed=2)
+    assert (default_name(data, 0), default_name(data, 2)) == (name, f"{name}-seed2")
+    study = nasbot.search(file, target, budget=1, searcher="random", **QUICK)
+    assert study.files.name == f"{name}.files"
+
+
+@pytest.mark.parametrize("before", ["customers", "customers-y"])  # by Python, by the shell
+def test_a_study_under_an_earlier_default_name_goes_on(wine, elsewhere, before):
+    table, begun = wine[0].assign(y=wine[1]), {"searcher": "random", **QUICK}
+    table.to_csv("customers.csv", index=False)
+    table.rename(columns={"y": "grape"}).to_csv("grapes.csv", index=False)
+    nasbot.search("customers.csv", "y", budget=1, name=before, **begun)
+    assert len(nasbot.search("customers.csv", "y", budget=2, **begun).history.finished) == 2
+    nasbot.search("grapes.csv", "grape", budget=1, name="grapes", **begun)
+    assert len(nasbot.search("grapes.csv", "grape", budget=2, **begun).history.finished) == 2
+    assert len(nasbot.search("grapes.csv", "hue", budget=1, **begun).history.finished) == 1, "another target"
+    names = sorted(path.name for path in (elsewhere / "studies").glob("*.sqlite"))
+    assert names == [f"{before}.sqlite", "grapes-hue.sqlite", "grapes.sqlite"]
+
+
+def test_what_cannot_be_read_under_an_earlier_name_hinders_nothing(wine, elsewhere):
+    wine[0].assign(grape=wine[1]).to_csv("grapes.csv", index=False)
+    (elsewhere / "studies").mkdir()
+    (elsewhere / "studies" / "grapes.sqlite").write_text("no study")
+    nasbot.search("grapes.csv", "grape", budget=1, searcher="random", **QUICK)
+    (elsewhere / "studies" / "grapes-grape.sqlite").write_text("no study")
+    with pytest.raises(StorageError, match="grapes-grape"):
+        nasbot.search("grapes.csv", "grape", budget=1, searcher="random", **QUICK)
 
 
 # -- going on ----------------------------------------------------------------------------------------------------------

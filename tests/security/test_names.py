@@ -119,8 +119,10 @@ def test_names_of_objectives(nest):
 
 def test_names_of_data(nest):
     """``nasbot run`` and ``search`` name a study after its data."""
-    from nasbot.automl.searching import default_name
+    from nasbot.automl.going_on import default_name
 
     for name in names():
-        data = SimpleNamespace(name=name, fingerprint="0123456789abcdef")
-        assert study_path(default_name(data, 0)).parent == nest
+        for target in ("y", name):
+            preprocessing = SimpleNamespace(target=SimpleNamespace(names=(target,)))
+            data = SimpleNamespace(name=name, fingerprint="0123456789abcdef", preprocessing=preprocessing)
+            assert study_path(default_name(data, 0)).parent == nest

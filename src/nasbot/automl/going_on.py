@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ from nasbot._files import write_whole
 from nasbot._typing import Json
 from nasbot.automl.files import DATA, WEIGHTS, files_of
 from nasbot.automl.tuning import searched_attributes
-from nasbot.errors import FileError, StorageError, StudyError
+from nasbot.errors import FileError, NasbotError, StorageError, StudyError
 from nasbot.storage import Address, is_begun
 from nasbot.storage.addresses import place_of
 from nasbot.study import StudyView
@@ -22,6 +23,47 @@ if TYPE_CHECKING:
     from nasbot.data.metrics import Metric
     from nasbot.searchers.base import Searcher
     from nasbot.training.recipes import Recipe
+
+
+UNNAMED_TARGET = re.compile(r"y\d*|target")  # what a target is called that came without a name
+LONGEST_NAME = 80
+
+
+def default_name(data: Dataset, seed: int) -> str:
+    """The name of a study that nobody named, in Python and in the shell: that of the data, of the target and the seed.
+
+    Data without a name have the beginning of their fingerprint instead of a target.
+    """
+    stem = _fit_for_a_file(data.name)
+    if stem in ("", "data"):
+        return _of_seed(f"data-{data.fingerprint[:8]}", seed)
+    targets = [name for name in data.preprocessing.target.names if not UNNAMED_TARGET.fullmatch(name)]
+    return _of_seed(_fit_for_a_file("-".join([data.name, *targets])), seed)
+
+
+def default_place(data: Dataset, seed: int) -> Path | Address:
+    """Where a study that nobody named is: also one of the same data that was named by a rule of earlier versions."""
+    with_target = "-".join([data.name, *data.preprocessing.target.names])
+    earlier = (_fit_for_a_file(data.name)[:60], _fit_for_a_file(with_target))  # by Python, by the shell
+    places = [place_of(default_name(data, seed)), *(place_of(_of_seed(name, seed)) for name in earlier if name)]
+    return next((place for place in places if _is_of(place, data, seed)), places[0])
+
+
+def _fit_for_a_file(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-_")[:LONGEST_NAME]
+
+
+def _of_seed(stem: str, seed: int) -> str:
+    return stem if seed == 0 else f"{stem}-seed{seed}"
+
+
+def _is_of(place: Path | Address, data: Dataset, seed: int) -> bool:
+    try:
+        stored = stored_settings(place)
+    except NasbotError:  # a file that cannot be read: if it is the one that is asked for, opening it will say so
+        return False
+    begun_with = context_of(stored) or {}
+    return stored is not None and (begun_with.get("data"), stored.get("seed")) == (data.fingerprint, seed)
 
 
 def forked(path: Path | Address | None, fork: str | Path) -> tuple[Path | Address, Path | Address]:

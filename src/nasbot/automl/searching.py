@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ from nasbot.automl.going_on import (
     check_same_search,
     check_same_searcher,
     context_of,
+    default_place,
     forked,
     in_one_line,
     stored_settings,
@@ -196,7 +196,7 @@ def search(
         stop_when_settled: end the search, and begin the finals or refits, when the next twenty trials are expected to
             improve the best by less than the noise.
         seed: random seed (data split, initial weights, search).
-        name: of the study, its file, or its address in a database; made from the data by default, None keeps nothing.
+        name: of the study, its file, or its address in a database; made from data and target by default; None: none.
         shared: whether other drivers that say so may work on the study at the same time.
         fork: the name of a new study that begins with the completed trials of ``name``.
         fresh: delete the study of this name, if there is one, and begin it anew.
@@ -243,7 +243,7 @@ def search(
             cpus_per_trial=cpus_per_trial,
             gpus_per_trial=gpus_per_trial,
         )
-    path = None if name is None else place_of(default_name(data, seed) if name == AUTOMATIC else name)
+    path = None if name is None else default_place(data, seed) if name == AUTOMATIC else place_of(name)
     source, path = (None, path) if fork is None else forked(path, fork)
     chosen = _recipe(recipe)
     if fresh and path is not None and fork is None and is_begun(path):
@@ -362,14 +362,6 @@ def search(
     storage.close()
     again = open_storage(path, vocabulary=domain.networks.vocabulary, read_only=True)
     return FoundStudy(again, files, finder, metric=judged_by)
-
-
-def default_name(data: Dataset, seed: int) -> str:
-    """A study's name made from that of the data: with the beginning of their fingerprint where they have none."""
-    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", data.name).strip("-_")[:60] or "data"
-    if stem == "data":
-        stem = f"data-{data.fingerprint[:8]}"
-    return stem if seed == 0 else f"{stem}-seed{seed}"
 
 
 # -- the study ---------------------------------------------------------------------------------------------------------

@@ -217,7 +217,7 @@ def _importance(
 
 
 def _residuals(data: Dataset, truth: np.ndarray, said: np.ndarray) -> dict[str, tuple[float, ...]]:
-    names = data.preprocessing.target.names  # type: ignore[union-attr]  # a NumberTarget's
+    names = data.preprocessing.target.names
     levels = np.quantile(truth - said, LEVELS, axis=0)
     return {name: tuple(map(float, levels[:, i])) for i, name in enumerate(names)}
 

@@ -199,7 +199,7 @@ def run(
         metric=metric,
         workers=workers,
         seed=seed,
-        name=name or _name(data, "-".join(target or ()), prepared, seed),
+        **({"name": name} if name else {}),
         recipe=recipe,
         searcher=searcher,
         space=None if vocabulary is None else use_vocabulary(vocabulary),
@@ -459,14 +459,6 @@ def _no_such_data(data: str) -> None:
     near = difflib.get_close_matches(data, NAMES, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise FileError(f"{data}: no such file, folder or named set{hint} (sets: {', '.join(NAMES)})")
-
-
-def _name(data: str, target: str, prepared: Dataset, seed: int) -> str:
-    import re
-
-    parts = [prepared.name, target] if target else [prepared.name]
-    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", "-".join(parts)).strip("-_")[:80] or "search"
-    return stem if seed == 0 else f"{stem}-seed{seed}"
 
 
 def _command_line() -> str:

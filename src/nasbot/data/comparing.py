@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from nasbot.data.dataset import PARTS, Dataset, Part
-from nasbot.data.preprocessing import ClassTarget, NumberTarget, Table
+from nasbot.data.preprocessing import ClassTarget, Table
 from nasbot.data.tables import listed
 
 
@@ -21,7 +21,7 @@ def differences(before: Dataset, now: Dataset) -> list[str]:
 
 def _target(before: Dataset, now: Dataset) -> Iterator[str]:
     old, new = before.preprocessing, now.preprocessing
-    was, now_is = (_name(given.target) for given in (old, new))
+    was, now_is = (", ".join(given.target.names) for given in (old, new))
     if was != now_is:
         yield f"the target was {was!r}, now {now_is!r}"
     if old.is_classification != new.is_classification:
@@ -30,10 +30,6 @@ def _target(before: Dataset, now: Dataset) -> Iterator[str]:
     elif isinstance(old.target, ClassTarget) and old.classes != new.classes:
         was, are = (listed([*map(str, given.classes)], most=6) for given in (old, new))
         yield f"the classes were {was}, now {are}"
-
-
-def _name(target: NumberTarget | ClassTarget) -> str:
-    return target.name if isinstance(target, ClassTarget) else ", ".join(target.names)
 
 
 def _columns(before: Dataset, now: Dataset) -> Iterator[str]:

@@ -70,7 +70,7 @@ def read(path: Path, target: str | Sequence[str] | None) -> tuple[Any, Any, str]
         if not (target is None or isinstance(target, str)):
             raise DataError(f"{path}: expected one target, an array of the file; it may have several columns")
         X, y = npz_arrays(path, ("X", target or "y"))
-        return X, y, name
+        return X, y, name if target in (None, "y") else f"{name}-{target}"
     frame = read_table(path)
     return *_divided(frame, path, target), name
 

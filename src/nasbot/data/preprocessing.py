@@ -162,6 +162,11 @@ class ClassTarget:
     classes: tuple[Class, ...]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """As of numbers, which may be several."""
+        return (self.name,)
+
+    @property
     def n_outputs(self) -> int:
         """How many classes."""
         return len(self.classes)

@@ -52,10 +52,9 @@ class Model:
         made_of = "one network" if n == 1 else f"{n} networks, averaged"
         if self.preprocessing is None:
             return f"<Model: {made_of}, {size:,} parameters>"
-        target = self.preprocessing.target
-        names = target.names if isinstance(target, NumberTarget) else (target.name,)
+        predicted = ", ".join(self.preprocessing.target.names)
         classes = f", one of {len(self.classes)} classes" if self.classes else ""
-        return f"<Model: {made_of}, {size:,} parameters, predicts {', '.join(names)}{classes}>"
+        return f"<Model: {made_of}, {size:,} parameters, predicts {predicted}{classes}>"
 
     @property
     def networks(self) -> tuple[Network, ...]:

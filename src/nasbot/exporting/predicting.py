@@ -130,10 +130,8 @@ def _aligned(chunk: Any, preprocessing: Preprocessing, notes: Notes, *, fill_mis
     if not isinstance(table, Table) or not hasattr(chunk, "columns"):
         return chunk
     names = list(chunk.columns)
-    target = preprocessing.target
-    predicted = target.names if isinstance(target, NumberTarget) else (target.name,)
     known = {column.name for column in table.columns}
-    notes.ignored = [name for name in names if name not in known and name not in predicted]
+    notes.ignored = [name for name in names if name not in known and name not in preprocessing.target.names]
     missing = [c.name for c in table.columns if not isinstance(c, DroppedColumn) and c.name not in names]
     if missing and not fill_missing:
         raise DataError(
