@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.page import SETTINGS, browsing, memory, serving, trials
-from nasbot.storage import SqliteStorage
+from nasbot.storage import open_storage
 from nasbot.storage.records import Run
 from nasbot.trial import Scored
 
@@ -63,7 +63,7 @@ def main() -> None:
 def fill(file: Path, n: int) -> None:
     """Write the study, a part at a time."""
     made = trials(min(n, N_NETWORKS))
-    storage = SqliteStorage(file)
+    storage = open_storage(file)
     try:
         storage.create(SETTINGS)
         for first in range(0, n, PER_WRITE):

@@ -24,7 +24,7 @@ from nasbot._typing import Json
 from nasbot.architecture import SearchSpace, initial_pool
 from nasbot.candidate import Candidate
 from nasbot.evolution import Mutation, MutationOperator
-from nasbot.storage import SqliteStorage
+from nasbot.storage import open_storage
 from nasbot.storage.records import Run
 from nasbot.trial import Forecast, Point, Provenance, Scored, Trial
 
@@ -94,7 +94,7 @@ def trials(n: int) -> list[Trial]:
 
 def write_study(path: Path, ended: list[Trial]) -> None:
     """The file that a driver of these trials would leave."""
-    storage = SqliteStorage(path)
+    storage = open_storage(path)
     storage.create(SETTINGS, ended)
     storage.save_run(Run(number=0, begun=time.time(), record={"workers": 1}).over("finished", at=time.time()))
     storage.close()
@@ -151,7 +151,7 @@ def measure_page(folder: Path) -> dict[str, Any]:
                 page.wait_for_selector("figure.chart circle")
                 measured["first_paint"].append(page.evaluate("performance.now()") / 1000)
             measured["first_paint"] = measured["first_paint"][1:]  # the first reads the study
-            storage = SqliteStorage(path)
+            storage = open_storage(path)
             for trial in ended[N_TRIALS:]:
                 storage.save(trial)
                 shown = f"source.trials.length > {trial.number}"

@@ -52,7 +52,7 @@ def test_what_will_not_work_is_said(run, tmp_path, monkeypatch):
     def broken(*arguments, **options):
         raise FileError("no locks on this drive")
 
-    monkeypatch.setattr("nasbot.storage.SqliteStorage", broken)
+    monkeypatch.setattr("nasbot.storage.opening.SqliteStorage", broken)
     monkeypatch.setattr(module, "_training", lambda: 1 / 0)
     result = run("doctor", "--folder", str(tmp_path))
     assert result.code == 9

@@ -202,13 +202,14 @@ def _store(where: Path) -> Finding:
     from nasbot.architecture import initial_pool
     from nasbot.candidate import Candidate
     from nasbot.errors import StudyError
-    from nasbot.storage import SqliteStorage, examine
+    from nasbot.storage import examine, open_storage
     from nasbot.storage._sqlite_file import sqlite_caution
     from nasbot.trial import Scored, Trial
 
     with tempfile.TemporaryDirectory(prefix=".nasbot-doctor-", dir=where) as folder:
         path = Path(folder) / "study.sqlite"
-        driver = SqliteStorage(path, patience=0)
+        driver = open_storage(path)
+        driver.patience = 0.0  # a full disk is found, not waited for
         try:
             trials = [Trial(number=n, candidate=Candidate(arch)) for n, arch in enumerate(initial_pool("mlp-reg")[:3])]
             driver.create({"seed": 0}, trials)
@@ -218,11 +219,11 @@ def _store(where: Path) -> Finding:
                 driver.save(running)
                 driver.save(running.ended(Scored(0.1 + 0.2), at=1.0, rank=trial.number))
             seconds = (time.perf_counter() - begun) / (2 * len(trials))
-            reader = SqliteStorage(path, read_only=True)
+            reader = open_storage(path, read_only=True)
             same = reader.history() == driver.history()
             reader.close()
             try:
-                SqliteStorage(path).close()
+                open_storage(path).close()
                 is_refused = False
             except StudyError:
                 is_refused = True
