@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks import same_mind
 from nasbot.acquisition import maximise
-from nasbot.architecture.codec import from_dict
+from nasbot.architecture import Architecture
 from nasbot.gp import fit
 
 AS_MANY_AS_THERE_ARE = 53
@@ -50,7 +50,7 @@ def decisions(every: int, *, plain: bool) -> Iterator[dict[str, Any]]:
         for line in map(json.loads, file):
             if "networks" in line:
                 known = same_mind.vocabulary(line["problem"])
-                networks = [from_dict(record, vocabulary=known) for record in line["networks"]]
+                networks = [Architecture.from_dict(record, vocabulary=known) for record in line["networks"]]
                 continue
             if number % every == 0:
                 for terms in ("both", "d_bar+features") if not line["options"] else (None,):

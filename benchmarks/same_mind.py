@@ -26,7 +26,6 @@ import numpy as np
 from benchmarks import nasbench201
 from nasbot._rng import Role, stream
 from nasbot.architecture import Architecture, SearchSpace, Vocabulary
-from nasbot.architecture.codec import from_dict, to_dict
 from nasbot.candidate import Candidate
 from nasbot.gp import BeliefOptions
 from nasbot.searchers import NASBOT, EvolutionSearch
@@ -136,12 +135,12 @@ def recording(table: nasbench201.Table) -> Iterator[dict[str, Any]]:
     """The lines of a recording: one with the networks of each problem, then its histories."""
     for problem in PROBLEMS:
         networks, values = _networks(problem, table)
-        yield {"problem": problem, "networks": [to_dict(arch) for arch in networks]}
+        yield {"problem": problem, "networks": [arch.to_dict() for arch in networks]}
         for place, size in enumerate(SIZES):
             line = {"problem": problem, "options": OPTIONS.get(place, {}), "seed": 1000 + place}
             line["trials"] = _trials(values, size, np.random.default_rng([place, PROBLEMS.index(problem)]))
             arch, beliefs = decided(line, networks)
-            yield {**line, "proposal": to_dict(arch), "beliefs": beliefs}
+            yield {**line, "proposal": arch.to_dict(), "beliefs": beliefs}
             print(problem, size, file=sys.stderr)
 
 
@@ -180,7 +179,10 @@ def differences(path: Path = RECORDED, every: int = 1, most_trials: int = max(SI
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in map(json.loads, file):
             if "networks" in line:
-                networks = [from_dict(record, vocabulary=vocabulary(line["problem"])) for record in line["networks"]]
+                networks = [
+                    Architecture.from_dict(record, vocabulary=vocabulary(line["problem"]))
+                    for record in line["networks"]
+                ]
             elif len(line["trials"]) <= most_trials:
                 if number % every == 0:
                     yield difference(line, networks)
@@ -195,7 +197,7 @@ def difference(line: Mapping[str, Any], networks: Sequence[Architecture]) -> Dif
     same_shape = then.shape == now.shape
     far = float((np.abs(then - now) / np.maximum(1.0, np.abs(then))).max(initial=0.0)) if same_shape else np.inf
     name = f"{line['problem']}, {len(line['trials'])} trials, {line['options'] or 'defaults'}"
-    return Difference(name, to_dict(arch) == line["proposal"], far)
+    return Difference(name, arch.to_dict() == line["proposal"], far)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nasbot.architecture import BUILT_IN, Architecture, codec, graph
+from nasbot.architecture import BUILT_IN, Architecture, codec, layer
 from nasbot.architecture.labels import MAX_NAME_LENGTH
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs/reference/architecture-json.md").read_text()
@@ -28,9 +28,9 @@ def test_bounds_are_those_of_the_code():
         "bytes": codec.MAX_BYTES,
         "values": codec.MAX_VALUES,
         "nesting": codec.MAX_DEPTH,
-        "layers": graph.MAX_LAYERS,
-        "edges": graph.MAX_EDGES,
-        "units": graph.MAX_UNITS,
+        "layers": layer.MAX_LAYERS,
+        "edges": layer.MAX_EDGES,
+        "units": layer.MAX_UNITS,
         "digits of a whole number": codec.MAX_DIGITS,
         "characters of a label": MAX_NAME_LENGTH,
     }

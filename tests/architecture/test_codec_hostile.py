@@ -16,7 +16,7 @@ import pytest
 
 from nasbot.architecture import Architecture, codec
 from nasbot.architecture.codec import MAX_BYTES, MAX_DEPTH, MAX_DIGITS, MAX_VALUES, STRING
-from nasbot.architecture.graph import MAX_EDGES, MAX_LAYERS, MAX_UNITS
+from nasbot.architecture.layer import MAX_EDGES, MAX_LAYERS, MAX_UNITS
 from nasbot.errors import CodecError, FileError, InvalidArchitectureError, NasbotError
 from tests.fuzz.bombs import BOMBS, MAX_MESSAGE, OBJECTS, QUADRATIC, SIZE, Bomb, chain, layer, with_layer, with_text
 

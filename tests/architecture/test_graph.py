@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from nasbot.architecture import BUILT_IN, Architecture, Label, LabelPenalties, Layer, Role, Signal, Vocabulary
-from nasbot.architecture.graph import MAX_EDGES, MAX_LAYERS, MAX_UNITS
+from nasbot.architecture.layer import MAX_EDGES, MAX_LAYERS, MAX_UNITS
 from nasbot.errors import InvalidArchitectureError, NasbotError, VocabularyError
 from nasbot.testing.networks import random_architecture, relabelled
 from nasbot.testing.strategies import architectures, generators

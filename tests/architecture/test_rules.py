@@ -17,7 +17,7 @@ from nasbot.architecture import (
     chain,
     vocabulary_of,
 )
-from nasbot.architecture.graph import MAX_UNITS
+from nasbot.architecture.layer import MAX_UNITS
 from nasbot.errors import InvalidArchitectureError, Violation
 from nasbot.testing.networks import random_architecture, relabelled
 

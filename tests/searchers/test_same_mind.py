@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from benchmarks import same_mind
-from nasbot.architecture.codec import to_dict
 
 
 def test_proposals_and_beliefs_are_the_recorded_ones():
@@ -19,7 +18,7 @@ def test_a_difference_is_noticed(change):
     networks = [candidate.arch for candidate in same_mind.searcher("f3", "{}").initial_pool()]
     line = {"problem": "f3", "options": {}, "seed": 1, "trials": [(i, float(i)) for i in range(4)]}
     arch, beliefs = same_mind.decided(line, networks)
-    recorded = {**line, "proposal": to_dict(arch), "beliefs": beliefs}
+    recorded = {**line, "proposal": arch.to_dict(), "beliefs": beliefs}
     assert same_mind.difference(recorded, networks).is_none
-    other = to_dict(networks[0]) if change == "proposal" else (np.array(beliefs) + 1e-9).tolist()
+    other = networks[0].to_dict() if change == "proposal" else (np.array(beliefs) + 1e-9).tolist()
     assert not same_mind.difference({**recorded, change: other}, networks).is_none

@@ -2,8 +2,9 @@
 
 from nasbot.architecture.attributes import AttributePenalties, Attributes
 from nasbot.architecture.blocks import blocked_cnn, blocked_mlp, chain, residual_cnn, vgg_like
-from nasbot.architecture.graph import Architecture, Edge, Layer
+from nasbot.architecture.graph import Architecture
 from nasbot.architecture.labels import Label, Role, Signal, Vocabulary
+from nasbot.architecture.layer import Edge, Layer
 from nasbot.architecture.masses import MassRules, layer_masses
 from nasbot.architecture.operations import LayerResources
 from nasbot.architecture.paths import PathEnd, PathKind, PathLengths, path_lengths

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from nasbot.architecture.graph import MAX_LAYERS, Architecture, Layer
+from nasbot.architecture.graph import Architecture
 from nasbot.architecture.labels import Role, Vocabulary
+from nasbot.architecture.layer import MAX_LAYERS, Layer
 from nasbot.architecture.vocabularies import CNN, SIGMOIDS, vocabulary_of
 from nasbot.errors import OptionError
 

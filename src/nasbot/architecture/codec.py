@@ -11,15 +11,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from reprlib import Repr
 from typing import Any, NoReturn, TypeVar
 
 from nasbot.architecture.attributes import NORMS, Attributes
-from nasbot.architecture.graph import MAX_EDGES, MAX_LAYERS, MAX_UNITS, Architecture, Edge, Layer
 from nasbot.architecture.labels import MAX_NAME_LENGTH, Vocabulary
+from nasbot.architecture.layer import MAX_EDGES, MAX_LAYERS, MAX_UNITS, Edge, Layer
 from nasbot.architecture.vocabularies import BUILT_IN, HOW_TO_NAME_ONE, OWN
 from nasbot.errors import CodecError, FileError, NasbotError, VocabularyError
 
@@ -41,22 +42,25 @@ STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 BRACKET = re.compile(r"[\[\]{}]")
 
 
-def to_dict(arch: Architecture) -> dict[str, Any]:
-    """The network as plain data."""
+Parts = tuple[Vocabulary, list[Layer], list[Edge]]  # what a network is built of; whether it is one, it says itself
+
+
+def plain(kind: str, layers: Iterable[Layer], edges: Iterable[Edge]) -> dict[str, Any]:
+    """A network as plain data."""
     return {
-        "kind": arch.kind,
+        "kind": kind,
         "layers": [
             {"label": x.label, "units": x.units, "stride": x.stride}
             if x.attributes is None
             else {"label": x.label, "units": x.units, "stride": x.stride, **_own(x.attributes)}
-            for x in arch.layers
+            for x in layers
         ],
-        "edges": [list(edge) for edge in sorted(arch.edges)],
+        "edges": [list(edge) for edge in sorted(edges)],
     }
 
 
-def from_dict(record: Mapping[str, Any], *, vocabulary: Vocabulary | None = None) -> Architecture:
-    """The network that ``to_dict`` wrote; for a vocabulary that is not built in, pass it."""
+def parts_of(record: Mapping[str, Any], vocabulary: Vocabulary | None = None) -> Parts:
+    """What ``plain`` wrote; for a vocabulary that is not built in, pass it."""
     if not isinstance(record, Mapping):
         raise CodecError(f"a network must be an object with kind, layers and edges, got {_type_name(record)}")
     if missing := [key for key in ("kind", "layers", "edges") if key not in record]:
@@ -68,19 +72,20 @@ def from_dict(record: Mapping[str, Any], *, vocabulary: Vocabulary | None = None
     edges = [_edge(pair, i) for i, pair in enumerate(pairs)]
     if len(set(edges)) < len(edges):
         raise CodecError(f"edges: {list(_first_repeated(edges))} is listed twice")
-    return Architecture(known, layers, edges)
+    return known, layers, edges
 
 
-def to_json(arch: Architecture) -> str:
-    """The network as one JSON object with a format version: the lowest that can say it."""
-    is_plain = all(layer.attributes is None for layer in arch.layers)
-    return json.dumps({"version": PLAIN_VERSION if is_plain else FORMAT_VERSION, **to_dict(arch)}, allow_nan=False)
+def to_json(kind: str, layers: Sequence[Layer], edges: Iterable[Edge]) -> str:
+    """A network as one JSON object with a format version: the lowest that can say it."""
+    is_plain = all(layer.attributes is None for layer in layers)
+    version = PLAIN_VERSION if is_plain else FORMAT_VERSION
+    return json.dumps({"version": version, **plain(kind, layers, edges)}, allow_nan=False)
 
 
-def from_json(text: str | bytes, *, vocabulary: Vocabulary | None = None) -> Architecture:
-    """The network that ``to_json`` wrote. Raises CodecError, VocabularyError or InvalidArchitectureError.
+def parts_of_json(text: str | bytes, vocabulary: Vocabulary | None = None) -> Parts:
+    """What ``to_json`` wrote. Raises CodecError or VocabularyError.
 
-    Linear in the length of ``text``, and nothing of it is kept but the network.
+    Linear in the length of ``text``, and nothing of it is kept but the parts.
     """
     record = _parse(_decoded(text))
     if not isinstance(record, dict):
@@ -89,38 +94,41 @@ def from_json(text: str | bytes, *, vocabulary: Vocabulary | None = None) -> Arc
     if type(version) is not int or not PLAIN_VERSION <= version <= FORMAT_VERSION:
         readable = f"{PLAIN_VERSION} and {FORMAT_VERSION}"
         raise CodecError(f"version {_shown(version)} of the network format is unknown; this nasbot reads {readable}")
-    arch = from_dict(record, vocabulary=vocabulary)
+    parts = parts_of(record, vocabulary)
     if version == PLAIN_VERSION:
         for u, entry in enumerate(record["layers"]):
             if own := [key for key in ATTRIBUTE_KEYS if key in entry]:
                 raise CodecError(
                     f"layer {u}: {own[0]} is of version {FORMAT_VERSION} of the network format, got {PLAIN_VERSION}"
                 )
-    return arch
+    return parts
 
 
-def load(path: str | Path, *, vocabulary: Vocabulary | None = None) -> Architecture:
-    """The network in a JSON file; every error names the file."""
-    path = Path(path)
+def read(path: str | Path) -> bytes:
+    """As much of a file as is ever looked at; FileError names it."""
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+        with Path(path).open("rb") as file:
+            return file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise FileError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    try:
-        return from_json(content, vocabulary=vocabulary)
-    except NasbotError as error:
-        error.args = (f"{path}: {error}",)
-        raise
+        raise FileError(f"cannot read {Path(path)}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def save(arch: Architecture, path: str | Path) -> None:
-    """Write the network to a JSON file."""
-    path = Path(path)
+def write(path: str | Path, text: str) -> None:
+    """Write a line to a file; FileError names it."""
     try:
-        path.write_text(to_json(arch) + "\n", encoding="utf-8")
+        Path(path).write_text(text + "\n", encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise FileError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
+        raise FileError(f"cannot write {Path(path)}: {getattr(error, 'strerror', None) or error}") from None
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Whatever is wrong with the network in a file, the error names the file."""
+    try:
+        yield
+    except NasbotError as error:
+        error.args = (f"{Path(path)}: {error}",)
+        raise
 
 
 # -- text to plain data ------------------------------------------------------------------------------------------

@@ -17,63 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbot._display import display
-from nasbot.architecture.attributes import Attributes
+from nasbot.architecture import codec
 from nasbot.architecture.labels import Role, Vocabulary
+from nasbot.architecture.layer import MAX_EDGES, MAX_LAYERS, MAX_UNITS, Edge, Layer
 from nasbot.architecture.rules import check_numbering, checked, raise_if_any, topological_order
 from nasbot.architecture.vocabularies import vocabulary_of
 from nasbot.errors import Violation
 
 if TYPE_CHECKING:
     from nasbot.architecture.paths import PathLengths
-
-# Far beyond any search space; they keep one absurd network from exhausting memory before a limit is looked at.
-MAX_LAYERS = 1_000
-MAX_EDGES = 10_000
-MAX_UNITS = 1_000_000
-
-Edge = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True, init=False, repr=False)
-class Layer:
-    """One layer: its label, units and stride where the label takes them, and what else it has of its own.
-
-    ``Layer("relu", 64, dropout=0.1, norm="layer", decay_factor=2)``: ``Attributes`` says what these are.
-    """
-
-    label: str
-    units: int | None
-    stride: int | None
-    attributes: Attributes | None  # None: all as the label has them
-
-    def __init__(
-        self,
-        label: str,
-        units: int | None = None,
-        stride: int | None = None,
-        attributes: Attributes | None = None,
-        *,
-        dropout: float | None = None,
-        norm: str | None = None,
-        decay_factor: float | None = None,
-    ) -> None:
-        put = object.__setattr__
-        put(self, "label", label)
-        put(self, "units", units)
-        put(self, "stride", stride)
-        if dropout is not None or norm is not None or decay_factor is not None:
-            attributes = Attributes(dropout, norm, decay_factor)
-        put(self, "attributes", attributes)
-
-    def __repr__(self) -> str:
-        own = "" if self.attributes is None else f", attributes={self.attributes!r}"
-        return f"Layer(label={self.label!r}, units={self.units!r}, stride={self.stride!r}{own})"
-
-    def __str__(self) -> str:
-        units = "" if self.units is None else f" {self.units}"
-        stride = f" /{self.stride}" if self.stride not in (None, 1) else ""
-        own = "" if self.attributes is None else f" [{self.attributes}]"
-        return f"{self.label}{units}{stride}{own}"
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -214,41 +166,31 @@ class Architecture:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], *, vocabulary: Vocabulary | None = None) -> Architecture:
         """Read ``{"kind", "layers": [{"label", "units", "stride"}], "edges": [[u, v]]}``; inverse of ``to_dict``."""
-        from nasbot.architecture.codec import from_dict
-
-        return from_dict(record, vocabulary=vocabulary)
+        return cls(*codec.parts_of(record, vocabulary))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that ``from_dict`` reads back exactly."""
-        from nasbot.architecture.codec import to_dict
-
-        return to_dict(self)
+        return codec.plain(self.kind, self.layers, self.edges)
 
     @classmethod
     def from_json(cls, text: str | bytes, *, vocabulary: Vocabulary | None = None) -> Architecture:
         """Read one network from JSON, strictly and within fixed bounds; never runs code."""
-        from nasbot.architecture.codec import from_json
-
-        return from_json(text, vocabulary=vocabulary)
+        return cls(*codec.parts_of_json(text, vocabulary))
 
     def to_json(self) -> str:
         """One network as versioned JSON."""
-        from nasbot.architecture.codec import to_json
-
-        return to_json(self)
+        return codec.to_json(self.kind, self.layers, self.edges)
 
     @classmethod
     def load(cls, path: str | Path, *, vocabulary: Vocabulary | None = None) -> Architecture:
         """Read a network from a JSON file; errors name the file."""
-        from nasbot.architecture.codec import load
-
-        return load(path, vocabulary=vocabulary)
+        content = codec.read(path)
+        with codec.naming(path):
+            return cls.from_json(content, vocabulary=vocabulary)
 
     def save(self, path: str | Path) -> None:
         """Write the network to a JSON file."""
-        from nasbot.architecture.codec import save
-
-        save(self, path)
+        codec.write(path, self.to_json())
 
     # -- seeing ------------------------------------------------------------------------------------------------------
 

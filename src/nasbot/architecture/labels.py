@@ -19,7 +19,8 @@ from nasbot.architecture.penalties import LabelPenalties
 from nasbot.errors import Violation, VocabularyError
 
 if TYPE_CHECKING:
-    from nasbot.architecture.graph import Architecture, Layer
+    from nasbot.architecture.graph import Architecture
+    from nasbot.architecture.layer import Layer
 
     Rule = Callable[[Architecture], Iterable[Violation]]
     Feature = Callable[[Architecture], float | Sequence[float]]

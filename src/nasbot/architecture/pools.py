@@ -17,8 +17,9 @@ from dataclasses import replace
 from functools import cache
 
 from nasbot.architecture.blocks import alternating_labels, blocked_cnn, blocked_mlp, chain, vgg_like
-from nasbot.architecture.graph import Architecture, Layer
+from nasbot.architecture.graph import Architecture
 from nasbot.architecture.labels import Vocabulary
+from nasbot.architecture.layer import Layer
 from nasbot.architecture.space import SearchSpace
 from nasbot.architecture.vocabularies import BUILT_IN, CNN, vocabulary_of
 from nasbot.errors import VocabularyError

@@ -17,7 +17,7 @@ from nasbot.architecture.labels import Role, Vocabulary
 from nasbot.errors import InvalidArchitectureError, Violation
 
 if TYPE_CHECKING:
-    from nasbot.architecture.graph import Edge, Layer
+    from nasbot.architecture.layer import Edge, Layer
 
 Neighbours = list[list[int]]
 NONE = Attributes()

@@ -20,7 +20,6 @@ import torch
 from nasbot._rng import Role, stream
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, Vocabulary
-from nasbot.architecture.codec import to_json
 from nasbot.errors import ExportError, FileError, OptionError
 from nasbot.exporting.code_file import code_of, renamed_weights
 from nasbot.exporting.model_file import Model, load_model
@@ -116,7 +115,7 @@ def _graph_placed(
     if isinstance(network, Ensemble):
         raise OptionError("to: an ensemble has several layer graphs, and json holds one; take the single network")
     arch = network if isinstance(network, Architecture) else network.arch
-    return _placed(target, {target: lambda: to_json(arch).encode()}, lambda _: None, overwrite=overwrite)
+    return _placed(target, {target: lambda: arch.to_json().encode()}, lambda _: None, overwrite=overwrite)
 
 
 def _plain_safetensors(network: Network | Ensemble) -> bytes:

@@ -18,7 +18,7 @@ import numpy as np
 
 from nasbot.architecture import Architecture, Edge, Label, Layer, Role, Signal, Vocabulary, vocabulary_of
 from nasbot.architecture.attributes import NORMS, Attributes, kept_by
-from nasbot.architecture.graph import MAX_LAYERS
+from nasbot.architecture.layer import MAX_LAYERS
 from nasbot.errors import InvalidArchitectureError, OptionError, VocabularyError
 
 MAX_DEGREE = 5  # in and out, App. B.3
