@@ -62,6 +62,10 @@ def test_what_is_refused(wrong, said):
     [
         ({"size": 3}, "param 'size': unknown here; the params of this search are: batch, decay"),
         ({"rate": 1.0}, "param rate: expected a number from 0.0001 to 0.1, got '1.0'"),
+        ({"rate": "fast"}, "param rate: expected a number from 0.0001 to 0.1, got 'fast'"),
+        ({"rate": True}, "param rate: expected a number from 0.0001 to 0.1, got 'True'"),
+        ({"warm_up": 2.5}, "param warm_up: expected a whole number from 1 to 1000, got '2.5'"),
+        ({"schedule": 3}, "param schedule: expected one of cosine, step, constant, got '3'"),
         ({"batch": 12}, "param batch: expected one of 8, 16, 32, 64, got '12'"),
         ({"drops": 2}, "param drops: it has a value, but is active only when schedule = step"),
         ({"schedule": "step"}, "param drops: expected a value, got none"),

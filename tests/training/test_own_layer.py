@@ -1,11 +1,13 @@
 """A person's own nn.Module as a label: built by the seed, trained, exported, never imported by a file."""
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
+import nasbot
 from nasbot.architecture import Architecture, Label, LabelPenalties, Layer, Role, Vocabulary, chain, resources
 from nasbot.errors import ExportError, StorageError, VocabularyError
 from nasbot.exporting.export import export
@@ -14,6 +16,8 @@ from nasbot.training._dense_plan import DensePlan
 from nasbot.training.module import build
 from nasbot.training.recipes import FAST
 from nasbot.training.steps import autograd_stepper
+from nasbot.trial import TrialState
+from tests.training.own_layers import Gated
 
 PLACE = "tests.training.own_layers"
 
@@ -94,6 +98,23 @@ def test_a_file_alone_imports_nothing(tmp_path, monkeypatch):
 def test_what_cannot_be_made_is_said(module, message):
     with pytest.raises(VocabularyError, match=message):
         network(module=module)
+
+
+def test_a_study_whose_module_is_gone_spends_no_trial_on_it(tmp_path, monkeypatch):
+    here = SimpleNamespace(Gated=Gated)
+    words = vocabulary("module_of_yesterday:Gated")
+    X = np.random.default_rng(0).normal(size=(80, 5))
+    options = {"space": words, "pool": [chain(words, [Layer("gated", n)]) for n in (8, 12)], "searcher": "random"}
+    options |= {"recipe": FAST.changed(n_steps=5), "executor": "here", "name": tmp_path / "s.sqlite", "tune": None}
+    options |= {"refit": False, "folds": 1}
+    monkeypatch.setitem(sys.modules, "module_of_yesterday", here)
+    nasbot.search(X, X[:, 0], budget=1, **options).close()
+    monkeypatch.delitem(sys.modules, "module_of_yesterday")
+    with pytest.raises(VocabularyError, match=r"^label gated: cannot import 'module_of_yesterday:Gated': No module"):
+        nasbot.search(X, X[:, 0], budget=2, **options)
+    monkeypatch.setitem(sys.modules, "module_of_yesterday", here)
+    with nasbot.search(X, X[:, 0], budget=2, **options) as study:
+        assert [trial.state for trial in study.history] == [TrialState.COMPLETED] * 2
 
 
 def test_another_width_is_said():

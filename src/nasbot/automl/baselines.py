@@ -79,7 +79,7 @@ def own_pool(where: str, domain: Domain, *, first: Sequence[Architecture] = ()) 
 
 
 def check_fits(vocabulary: Vocabulary, data: Dataset) -> None:
-    """OptionError where networks of this vocabulary cannot learn these data: before a trial is spent on it."""
+    """OptionError or VocabularyError where these networks cannot learn the data: before a trial is spent on it."""
     takes = "images" if vocabulary[vocabulary.input_label].emits is Signal.IMAGE else "vectors"
     have = "images" if data.has_images else "vectors"
     if takes != have:
@@ -92,6 +92,11 @@ def check_fits(vocabulary: Vocabulary, data: Dataset) -> None:
             f"space: the data ask for {task}, so the decision labels of {vocabulary.name} must have activation "
             f"{wanted!r}, got {got}"
         )
+    for label in vocabulary.labels:
+        if label.module:
+            from nasbot.training.operations import own_module
+
+            own_module(label)
 
 
 def baseline_of(kind: str, n_rows: int) -> Architecture:

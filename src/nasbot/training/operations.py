@@ -358,7 +358,8 @@ def _pool(label: Label, entering: int, units: int, stride: int) -> Part:
     return Pool(stride, label)
 
 
-def _own(label: Label, entering: int, units: int, stride: int) -> Part:
+def own_module(label: Label) -> Any:
+    """What the label's ``module`` names, imported; VocabularyError where it cannot be."""
     path, _, name = label.module.partition(":")
     try:
         found: Any = import_module(path)
@@ -366,6 +367,11 @@ def _own(label: Label, entering: int, units: int, stride: int) -> Part:
             found = getattr(found, attribute)
     except (ImportError, AttributeError) as error:
         raise VocabularyError(f"label {label.name}: cannot import {label.module!r}: {error}") from None
+    return found
+
+
+def _own(label: Label, entering: int, units: int, stride: int) -> Part:
+    found = own_module(label)
     leaving = units * label.width_factor
     options = {"stride": stride} if label.strides or label.shrinks > 1 else {}
     return OwnLayer(lambda: found(entering, leaving, **options), leaving, label)
