@@ -12,6 +12,7 @@ import nasbot
 from nasbot import SearchSpace
 from nasbot.automl.finals import final_fidelity, finals_of
 from nasbot.automl.found import FoundStudy
+from nasbot.automl.judging import as_needed
 from nasbot.automl.plan import planned, stretch_of
 from nasbot.automl.removing import remove_study
 from nasbot.cli import main
@@ -20,7 +21,9 @@ from nasbot.data.dataset import dataset_of
 from nasbot.errors import FileError, OptionError, StudyError
 from nasbot.searchers.knowledge import Stopwatch
 from nasbot.study import Budget, Study
-from nasbot.training.recipes import FAST
+from nasbot.training import loop, recipes
+from nasbot.training.recipes import FAST, Recipe
+from nasbot.training.steps import stepper
 from nasbot.trial import FINAL
 from tests.automl.test_finals import candidate, history
 from tests.study.objectives import score
@@ -294,3 +297,34 @@ def test_weights_need_a_function_that_takes_them(own):
         nasbot.search(
             table(), "price", budget=1, metric="ours_metrics:worst_error", sample_weight=[2.0] * 150, name=None, **QUICK
         )
+
+
+# -- a recipe that has changed since -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budgeted", [{}, {"n_steps": 50}])
+def test_a_study_begun_before_features_had_scales_goes_on_without(budgeted):
+    frame = table(3000)
+    data = dataset_of(frame.drop(columns="price"), frame.price)
+    before = Recipe("fast", replace(FAST.vectors, feature_scaling=0.0), FAST.images)
+    stored = {"recipe": (before.changed(**budgeted) if budgeted else before).to_dict()}
+    assert "feature_scaling" not in stored["recipe"]["vectors"]  # as studies of those days have it
+    options = {"few_rows": False, "seconds": None, "seed": 0}
+    assert as_needed(FAST, None, data, begun_with=stored, **options) == before
+    assert as_needed(FAST, None, data, begun_with=None, **options) == FAST
+
+
+def test_an_old_study_is_resumed_as_it_was_trained(monkeypatch):
+    before = Recipe("fast", replace(FAST.vectors, feature_scaling=0.0, max_steps=60, min_steps=20), FAST.images)
+    now = Recipe("fast", replace(before.vectors, feature_scaling=4.0), FAST.images)
+    options = {"target": "price", "name": "old", "folds": 1, "workers": 1, "executor": "here", "yardstick": False}
+    monkeypatch.setattr(recipes, "FAST", before)
+    monkeypatch.setitem(recipes.RECIPES, "fast", before)
+    nasbot.search(table(400), budget=2, refit=False, **options)
+    monkeypatch.setattr(recipes, "FAST", now)
+    monkeypatch.setitem(recipes.RECIPES, "fast", now)
+    trained = []
+    monkeypatch.setattr(loop, "stepper", lambda net, how, *a, **k: trained.append(how) or stepper(net, how, *a, **k))
+    study = nasbot.search(table(400), budget=3, refit=False, **options)
+    assert len(study.history.finished) == 3
+    assert [settings.feature_scaling for settings in trained] == [0.0]

@@ -91,7 +91,9 @@ class DensePlan:
             if label.role is Role.DECISION:
                 place = decisions.index(u)
                 sums, gradient = self.decisions[place], self.decisions_gradient[place]
-                work = _Work(sums, sums, sums, None, gradient, gradient, part.bias.data, _grad(part.bias), STEPS[""])
+                work = _Work(
+                    sums, sums, sums, None, gradient, gradient, part.bias.data, gradient_of(part.bias), STEPS[""]
+                )
             else:
                 steps = STEPS[label.activation]
                 sums, sums_gradient = zeros(n, part.out_features), zeros(n, part.out_features)
@@ -104,7 +106,15 @@ class DensePlan:
                 # The gradient of the sums may overwrite that of what is emitted wherever the two are of one shape.
                 gradient = sums_gradient if label.width_factor == 1 else torch.zeros_like(emitted)
                 work = _Work(
-                    sums, activated, emitted, kept, gradient, sums_gradient, part.bias.data, _grad(part.bias), steps
+                    sums,
+                    activated,
+                    emitted,
+                    kept,
+                    gradient,
+                    sums_gradient,
+                    part.bias.data,
+                    gradient_of(part.bias),
+                    steps,
                 )
             works[u] = work
             self._connect(u, part, works)
@@ -114,7 +124,7 @@ class DensePlan:
 
     def _connect(self, u: int, part: Dense, works: dict[int, _Work]) -> None:
         start = 0
-        weight, gradient = part.weight.data, _grad(part.weight)
+        weight, gradient = part.weight.data, gradient_of(part.weight)
         for p in self.network.arch.parents[u]:
             emitted = self.input if p == 0 else works[p].emitted
             end = start + emitted.shape[1]
@@ -264,6 +274,7 @@ def _flattened(network: Network, settings: Settings) -> tuple[list[Group], list[
     return groups, gradients
 
 
-def _grad(parameter: Tensor) -> Tensor:
+def gradient_of(parameter: Tensor) -> Tensor:
+    """Where a step leaves the gradient of one of the network's parameters."""
     assert parameter.grad is not None
     return parameter.grad

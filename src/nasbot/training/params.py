@@ -48,6 +48,11 @@ TUNABLE: Mapping[str, Tunable] = {
         Choice(32, 64, 128, ordered=True, default=64),
         "halves and doubles of the recipe's 256 and 64",
     ),
+    "feature_scaling": Tunable(
+        Choice(0.0, 2.0, 4.0, 8.0, ordered=True, default=4.0),
+        None,
+        "none, halves and doubles of the recipe's 4; RealMLP has 6 (Holzmüller et al. 2024)",
+    ),
     "schedule": Tunable(Choice("cosine", "constant"), None, "FCNet's two (Klein & Hutter 2019)"),
     "loss": Tunable(
         Choice("squared", POISSON),

@@ -10,12 +10,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nasbot.training._dense_plan import DensePlan
+from nasbot.training._dense_plan import DensePlan, gradient_of
 from nasbot.training.augmentation import augmented, mixed
 from nasbot.training.losses import training_loss
 from nasbot.training.module import Network
 from nasbot.training.optimisers import groups_of, optimiser_of
 from nasbot.training.recipes import Settings
+from nasbot.training.scaling import FeatureScales
 
 # A permuted copy of the inputs serves a whole epoch of batches; beyond this many bytes each batch is gathered alone.
 MAX_EPOCH_COPY = 64_000_000
@@ -67,12 +68,13 @@ def stepper(network: Network, settings: Settings, batch_size: int, *, rng: np.ra
 def planned_stepper(network: Network, settings: Settings, batch_size: int) -> TakeStep:
     """By the written-out plan of networks of vectors."""
     plan = DensePlan(network, settings, batch_size)
-    optimiser = optimiser_of(plan.groups, settings)
+    optimiser = FeatureScales(optimiser_of(plan.groups, settings), network, settings)
+    on_input = [gradient_of(weight) for weight in optimiser.weights]
 
     @torch.no_grad()
     def take_step(x: Tensor, y: Tensor, learning_rate: float, weights: Tensor | None = None, /) -> float:
         loss = plan.step(x, y, weights)
-        optimiser.step(plan.gradients, learning_rate)
+        optimiser.step(plan.gradients, on_input, learning_rate)
         return loss
 
     return take_step
@@ -90,7 +92,8 @@ def autograd_stepper(
     changes_images = network.takes_images and settings.augmentation != "none"
     groups = groups_of(network, settings)
     parameters = [p for group in groups for p in group.parameters]
-    optimiser = optimiser_of(groups, settings)
+    optimiser = FeatureScales(optimiser_of(groups, settings), network, settings)
+    on_input = [i for weight in optimiser.weights for i, p in enumerate(parameters) if p is weight]
     sizes = [len(group.parameters) for group in groups]
     on_cpu = parameters[0].device.type == "cpu"
 
@@ -118,21 +121,26 @@ def autograd_stepper(
             loss = loss_on(x, y, weights)
         gradients = torch.autograd.grad(loss * len(x) if settings.sum_loss else loss, parameters)
         with torch.no_grad():
-            optimiser.step(_by_group(gradients, parameters, sizes), learning_rate)
+            laid_out = _laid_out(gradients, parameters)
+            optimiser.step(_by_group(laid_out, sizes), [laid_out[i] for i in on_input], learning_rate)
         # Elsewhere than on the CPU, to ask for the number is to wait for it: there validations notice a divergence.
         return float(loss.detach()) if on_cpu else 0.0
 
     return take_step
 
 
-def _by_group(gradients: tuple[Tensor, ...], parameters: list[Tensor], sizes: list[int]) -> list[list[Tensor]]:
-    """The gradients in the groups of their parameters, each laid out in memory as its parameter is."""
-    laid_out = [
+def _laid_out(gradients: tuple[Tensor, ...], parameters: list[Tensor]) -> list[Tensor]:
+    """The gradients, each laid out in memory as its parameter is."""
+    return [
         g if g.stride() == p.stride() else torch.empty_like(p).copy_(g)
         for g, p in zip(gradients, parameters, strict=True)
     ]
+
+
+def _by_group(gradients: list[Tensor], sizes: list[int]) -> list[list[Tensor]]:
+    """The gradients in the groups of their parameters."""
     grouped, start = [], 0
     for size in sizes:
-        grouped.append(laid_out[start : start + size])
+        grouped.append(gradients[start : start + size])
         start += size
     return grouped
