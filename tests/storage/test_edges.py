@@ -2,22 +2,43 @@
 
 import json
 import os
+import shutil
 import socket
+import struct
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from nasbot.errors import FileError, OptionError, StorageError, StudyError
-from nasbot.storage import Request, RequestKind, Run, RunState, SqliteStorage, Tally
+from nasbot.storage import Request, RequestKind, Run, RunState, SqliteStorage, Tally, post_request
 from nasbot.storage import records as records_module
-from nasbot.storage._rows import _is_intact, _real, decoded, run_row, runs_of, trial_of, trial_row
+from nasbot.storage._lock import DriverLock, presence
+from nasbot.storage._pages import _cell, _payload
+from nasbot.storage._rows import (
+    COLUMNS,
+    _is_intact,
+    _real,
+    crc,
+    decoded,
+    request_of,
+    request_row,
+    run_of,
+    run_row,
+    runs_of,
+    trial_of,
+    trial_row,
+)
+from nasbot.storage._sqlite_file import check_file
+from nasbot.storage.addresses import Address
+from nasbot.storage.catching_up import caught_up
 from nasbot.storage.integrity import _moved
 from nasbot.storage.opening import is_begun, studies_in
 from nasbot.storage.paths import study_files, study_path
 from nasbot.storage.records import signature, signed, who
 from nasbot.storage.tally import KINDS, Line, kind_of, spent_in_words
 from nasbot.testing.storage_conformance import SETTINGS, every_kind_of_trial, sample_trial
-from nasbot.trial import Direction, Provenance, Scored, Stopped
+from nasbot.trial import Direction, History, Provenance, Scored, Stopped
 
 STOPPED = Stopped(step=2, value=1.0, bar=2.0, expected=1.5, share=0.5, place=3, among=4)
 
@@ -217,3 +238,160 @@ def test_repaired_trials_are_numbered_anew_with_what_they_come_from(origin, expe
     assert moved.notes == {"number_before_repair": 5}
     lost = _moved(replace(trial, promoted_from=3), {5: 5}, [0, 2, 4])
     assert (lost.promoted_from, lost.notes) == (None, {})
+
+
+# -- what nasbot did not write, though its checksums are right ---------------------------------------------------------
+
+
+def forged(row, **cells):
+    """The row of a trial with other cells, and the checksum that they have."""
+    names = COLUMNS.replace("\n", " ").replace(" ", "").split(",")
+    changed = tuple(cells.get(name, cell) for name, cell in zip(names, row, strict=True))[:-1]
+    return (*changed, crc(changed))
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ({"promoted_from": 1}, "trial 1: promoted from trial 1, which is not before it"),
+        ({"promoted_from": 7}, "promoted from trial 7"),
+        ({"fidelity": "half"}, "trial 1 is not a trial that nasbot wrote"),
+        ({"started": 1e15}, "expected a time in seconds since 1970, got 1"),
+        ({"finished": -1e15}, "expected a time in seconds since 1970, got -1"),
+        ({"started": None}, "trial 1: recorded as running, but its record is that of a trial that is waiting"),
+        ({"params": '{"rate": true}'}, "param rate: expected a number or a text, got 'True'"),
+        ({"params": '{"rate": [1]}'}, "param rate: expected a number or a text"),
+    ],
+    ids=str,
+)
+def test_trials_that_nobody_wrote(cells, words):
+    row = trial_row(sample_trial(1).begun(1.0))
+    assert trial_of(forged(row), (), None) == sample_trial(1).begun(1.0)
+    assert trial_of(forged(row, started=9e14, promoted_from=0), (), None).started == 9e14
+    with pytest.raises(StorageError, match=words):
+        trial_of(forged(row, **cells), (), None)
+
+
+def test_runs_and_requests_that_nobody_wrote():
+    for row, place, cell, read, words in (
+        (run_row(run()), 1, "lost", run_of, "run 0 is not a run that nasbot wrote"),
+        (run_row(run()), 2, "long ago", run_of, "run 0 is not a run that nasbot wrote"),
+        (
+            request_row(Request(number=0, kind=RequestKind.STOP, made=1.0)),
+            *(1, "explode", request_of, "request 0 is not a request that nasbot wrote"),
+        ),
+    ):
+        read(row)
+        cells = (*row[:place], cell, *row[place + 1 : -1])
+        with pytest.raises(StorageError, match=words):
+            read((*cells, crc(cells)))
+
+
+def test_what_was_recorded_must_be_able_to_follow():
+    begun = sample_trial(0).begun(1.0)
+    done = begun.ended(Scored(1.0), at=2.0, rank=0)
+    assert caught_up(History((begun,)), [done])[0] == done
+    with pytest.raises(StorageError, match="what was recorded is not what can follow"):
+        caught_up(History((done,)), [begun.ended(Scored(2.0), at=2.0, rank=0)])
+
+
+def test_cells_end_where_their_row_does():
+    """What a repair reads from pages that SQLite refuses."""
+    whole = struct.pack(">d", 1.5)
+    assert _cell(whole, 0, 7) == (1.5, 8)
+    assert [_cell(b"\xff\x01", 0, kind) for kind in (0, 8, 9, 1, 2)] == [
+        *((None, 0), (0, 0), (1, 0)),
+        *((-1, 1), (-255, 2)),
+    ]
+    assert _cell(b"abc", 1, 13 + 2 * 2) == ("bc", 3)
+    assert _cell(b"abc", 1, 12 + 2 * 2) == (b"bc", 3)
+    for kind in (3, 13 + 2 * 3):
+        with pytest.raises(IndexError):
+            _cell(b"ab", 0, kind)
+    for kind in (10, 11):
+        with pytest.raises(ValueError, match="no such type"):
+            _cell(b"ab", 0, kind)
+    assert _cell(b"", 0, 12) == (b"", 0)
+
+
+def test_what_overflows_a_page_is_taken_from_the_next_ones():
+    size, length = 512, 1200
+    smallest = (size - 12) * 32 // 255 - 23
+    local = smallest + (length - smallest) % (size - 4)
+    local = smallest if local > size - 35 else local
+    content = bytes(i % 251 for i in range(length))
+    rest = content[local:]
+    pages = {
+        2: (3).to_bytes(4, "big") + rest[: size - 4],
+        3: (4).to_bytes(4, "big") + rest[size - 4 : 2 * (size - 4)].ljust(size - 4, b"x"),
+        4: bytes(4) + rest[2 * (size - 4) :].ljust(size - 4, b"x"),
+    }
+    page = content[:local] + (2).to_bytes(4, "big") + b"y" * 100
+    assert _payload(page, 0, length, pages, size) == content
+    assert _payload(page, 0, 20, {}, size) == content[:20]
+    with pytest.raises(ValueError, match="a page of its content is missing"):
+        _payload(page, 0, length, {2: pages[2]}, size)
+    with pytest.raises(ValueError, match="a page of its content is missing"):
+        _payload(page, 0, length, {**pages, 3: pages[3][:-1]}, size)
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_study_without_requests_says_how_to_have_them(tmp_path):
+    old = tmp_path / "old.sqlite"
+    shutil.copy(Path(__file__).parent / "golden/version-1.sqlite", old)
+    with pytest.raises(StorageError, match="which knows no requests; resume the study to migrate it"):
+        post_request(old, RequestKind.STOP)
+
+
+def test_pipes_and_journals_are_refused_before_sqlite_sees_them(path):
+    pipe = path.with_name("pipe.sqlite")
+    os.mkfifo(pipe)
+    with pytest.raises(FileError, match="not a regular file"):
+        check_file(pipe, must_exist=True)
+    path.with_name("study.sqlite-journal").write_bytes(b"")
+    with pytest.raises(StorageError, match="a rollback journal, which nasbot never makes"):
+        check_file(path, must_exist=True)
+
+
+@pytest.mark.parametrize("has_flock", [True, False])
+def test_one_driver_at_a_time_with_or_without_flock(path, monkeypatch, has_flock):
+    if not has_flock:
+        monkeypatch.setattr("nasbot.storage._exclusive.fcntl", None)
+    before = set(path.parent.iterdir())
+    assert not presence(path).is_held
+    assert set(path.parent.iterdir()) == before  # looking makes no file
+    lock = DriverLock(path)
+    assert presence(path).is_held
+    with pytest.raises(StudyError, match=rf"is being driven by .*{os.getpid()}.*; a study has one driver at a time"):
+        DriverLock(path)
+    lock.release()
+    lock.release()
+    assert not presence(path).is_held
+    DriverLock(path).release()
+
+
+def test_a_place_without_locks_is_named(path, monkeypatch):
+    monkeypatch.setattr("nasbot.storage._exclusive.fcntl", None)
+    path.with_name("study.sqlite.lock-held").mkdir()
+    with pytest.raises(FileError, match=r"cannot lock .*study.sqlite.lock: unable to open"):
+        DriverLock(path)
+    assert presence(path).is_held  # what cannot be asked for is somebody's
+
+
+def test_a_lock_that_cannot_be_signed_is_given_back(path, monkeypatch):
+    def full(file, content):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        with pytest.raises(FileError, match=r"cannot write .*study.sqlite.lock: No space left on device"):
+            DriverLock(path)
+    DriverLock(path).release()
+
+
+def test_an_address_is_shown_without_its_password_and_passed_on_with_it():
+    address = Address("digits", "postgresql://me:secret@host/db")
+    assert "secret" not in f"{address} {address!r}"
+    assert (address.stem, address.whole) == ("digits", "postgresql://me:secret@host/db#digits")

@@ -6,8 +6,9 @@ import psycopg
 import pytest
 
 from nasbot.errors import FileError, OptionError, StorageError, StudyError
-from nasbot.storage import RequestKind, Run, open_storage, post_request
+from nasbot.storage import RequestKind, Run, Tally, is_begun, open_storage, post_request
 from nasbot.storage.addresses import Address, address_of, without_password
+from nasbot.storage.opening import studies_in
 from nasbot.storage.postgres import heartbeat, tables
 from nasbot.storage.postgres import storage as storage_module
 from nasbot.storage.postgres.storage import PostgresStorage
@@ -168,6 +169,10 @@ def test_every_driver_hears_what_is_asked_of_all(filled):
     assert second.requests() == ()
     late = PostgresStorage(filled, shared=True)
     assert late.requests() == ()
+    pause = post_request(filled, RequestKind.PAUSE)
+    assert first.change(lambda history: [], answers=[Answer(pause, "paused")]) == ()
+    assert first.requests() == ()  # what it heeded before stays heeded
+    assert [request.kind for request in late.requests()] == [RequestKind.PAUSE]
     for storage in (first, second, late):
         storage.close()
 
@@ -296,3 +301,30 @@ def test_without_psycopg_there_is_advice(monkeypatch):
     monkeypatch.delattr("nasbot.storage.postgres.storage")
     error = expect(OptionError, lambda: open_storage("postgresql://host/db#toy"))
     assert "pip install 'nasbot[postgres]'" in str(error)
+
+
+def test_which_studies_a_database_has(database, filled):
+    empty = PostgresStorage(f"{database}#not-begun")
+    other = PostgresStorage(f"{database}#another")
+    other.create(SETTINGS, [])
+    expected = [Address("another", database), Address("study", database)]
+    assert studies_in(filled) == studies_in(database) == expected
+    assert [is_begun(f"{database}#{name}") for name in ("study", "another", "not-begun")] == [True, True, False]
+    for storage in (empty, other):
+        storage.close()
+
+
+def test_a_database_without_studies(database):
+    assert studies_in(database) == []
+    assert not is_begun(f"{database}#study")
+    expect(StorageError, lambda: PostgresStorage(f"{database}#study", read_only=True))
+
+
+def test_trials_in_numbers_and_some_of_them(filled):
+    reader = PostgresStorage(filled, read_only=True)
+    history = reader.history()
+    assert reader.some([1, 0]) == [history[1], history[0]]
+    tally, expected = reader.tally(), Tally.of_history(history)
+    assert (tally.states, tally.spent) == (expected.states, expected.spent)
+    expect(StudyError, lambda: reader.save(sample_trial(2)))
+    reader.close()

@@ -7,7 +7,7 @@ transaction, never committed, on an empty file of its own beside the lock file.
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 from typing import TypeAlias
@@ -58,12 +58,14 @@ def _beside(path: Path) -> Path:
 
 
 def _taken_by_sqlite(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
-    try:
-        db.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as error:
-        with closing(db):
+    with ExitStack() as opened:
+        try:
+            db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+            opened.callback(db.close)
+            db.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
             if "locked" in str(error):
                 raise HeldError from None
             raise OSError(None, str(error)) from None
-    return db
+        opened.pop_all()
+        return db
