@@ -4,14 +4,17 @@ import datetime
 import io
 import math
 import zipfile
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from nasbot.data import bounds, dates, intervals, metrics, splitting, targets, weighting
+from nasbot.data.chunks import chunks
 from nasbot.data.comparing import differences
 from nasbot.data.dataset import dataset_of
+from nasbot.data.inspecting import _is_near_copy, _target
 from nasbot.data.intervals import Bin, Intervals
 from nasbot.data.metrics import METRICS, imbalance_line, majority_of, metric_for, metric_of
 from nasbot.data.preprocessing import ClassTarget, NumberTarget
@@ -24,7 +27,7 @@ from nasbot.data.splitting import (
     split_rows,
     split_time,
 )
-from nasbot.errors import CodecError, DataError, FileError, OptionError
+from nasbot.errors import CodecError, DataError, FileError, OptionError, StorageError
 
 SHARES = (0.6, 0.2, 0.2)
 
@@ -690,3 +693,96 @@ def test_weights_that_differ():
     classes = table(few, class_weight={"0": 2})
     assert differences(plain, classes) == ["class weights were none, now (2.0, 1.0, 1.0)"]
     assert splitting.MIN_ROWS == 10
+
+
+# -- what is inside ----------------------------------------------------------------------------------------------------
+
+
+def test_ten_rows_show_a_near_copy_and_fewer_none():
+    truth = np.arange(10.0)
+    assert _is_near_copy(pd.Series(truth * 2 + 1), truth)
+    assert not _is_near_copy(pd.Series(truth[:9]), truth[:9])
+    assert not _is_near_copy(pd.Series(np.ones(10)), truth)
+    assert not _is_near_copy(pd.Series(truth), np.ones(10))
+    assert not _is_near_copy(pd.Series([np.nan, *truth[1:]]), truth)  # nine that are known
+    assert not _is_near_copy(pd.Series(truth**2), truth)
+    groups = np.repeat([0.0, 1.0, 2.0], 4)
+    assert _is_near_copy(pd.Series(np.repeat(["b", "c", "a"], 4)), groups[::-1])  # other names, the same groups
+    assert not _is_near_copy(pd.Series(np.repeat(["b", "c"], 6)), groups)
+
+
+def test_a_target_that_is_refused_or_mostly_one_class_is_inspected_in_words():
+    train = np.arange(20)
+    refused = _target("y", pd.Series([np.nan] * 20), train)
+    assert (refused.column, refused.taken_for, refused.becomes) == ("y", "target", "refused")
+    assert refused.note
+    rare = _target("y", pd.Series(["a"] * 19 + ["b"]), train)
+    assert rare.note.startswith("'a', 'b'; 'a' is 95.0% of the rows: imbalanced, an accuracy of 0.950 needs no network")
+    assert "imbalanced" not in _target("y", pd.Series(["a"] * 16 + ["b"] * 4), train).note
+    assert refused.to_dict() == asdict(refused)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("rows.doc", "a\n1\n", "expected rows to predict from as CSV"),
+        ("rows.csv", "a\n", "there are no rows to predict from"),
+    ],
+)
+def test_files_without_rows_to_predict_from(tmp_path, name, content, words):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=words):
+        list(chunks(tmp_path / name))
+    with pytest.raises(DataError, match="expected rows to predict from"):
+        list(chunks(tmp_path))
+
+
+def test_chunks_are_as_long_as_asked_and_have_every_row(tmp_path):
+    pd.DataFrame({"a": range(7)}).to_csv(tmp_path / "rows.csv", index=False)
+    found = list(chunks(tmp_path / "rows.csv", rows=3))
+    assert [len(chunk) for chunk in found] == [3, 3, 1]
+    assert pd.concat(found)["a"].tolist() == list(range(7))
+    np.savez(tmp_path / "rows.npz", X=np.arange(14).reshape(7, 2))
+    assert [len(chunk) for chunk in chunks(tmp_path / "rows.npz", rows=3)] == [3, 3, 1]
+
+
+def test_images_are_numbers():
+    with pytest.raises(DataError, match="images: expected numbers, got <U1"):
+        dataset_of(np.full((12, 4, 4), "x"), np.zeros(12))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        (lambda f: (f / "train_X.npy").unlink(), FileError, "train_X.npy: cannot be read: No such file"),
+        (lambda f: (f / "train_X.npy").write_bytes(b"x" * 200), StorageError, "train_X.npy: not an array"),
+        (lambda f: np.save(f / "valid_X.npy", np.zeros((4, 3), np.float32)), StorageError, "belong together"),
+        (
+            lambda f: np.save(f / "train_weights.npy", np.ones(3, np.float32)),
+            *(StorageError, "the weights of train do not belong to its rows"),
+        ),
+        (
+            lambda f: [np.save(f / f"{part}_X.npy", np.zeros((n, 3), np.float32)) for part, n in SIZES.items()],
+            *(StorageError, "arrays and description do not belong together"),
+        ),
+    ],
+    ids=["absent", "no array", "too few", "weights", "another width"],
+)
+def test_stored_data_that_do_not_fit(tmp_path, change, error, words):
+    rng = np.random.default_rng(0)
+    data = dataset_of(rng.normal(size=(20, 2)), rng.normal(size=20), sample_weight=rng.uniform(1, 2, 20))
+    SIZES.update({part: len(getattr(data, part)) for part in ("train", "valid", "test")})
+    data.save(tmp_path / "data")
+    assert type(data).load(tmp_path / "data").fingerprint == data.fingerprint
+    change(tmp_path / "data")
+    with pytest.raises(error, match=words):
+        type(data).load(tmp_path / "data")
+
+
+SIZES: dict[str, int] = {}
+
+
+def test_classes_are_restored_from_their_outputs():
+    target = ClassTarget("y", ("no", "yes"))
+    outputs = np.log([[0.9, 0.1], [0.2, 0.8]])
+    assert target.predicted(outputs).tolist() == target.restored(outputs).tolist() == ["no", "yes"]

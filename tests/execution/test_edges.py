@@ -14,6 +14,7 @@ import zlib
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,9 +27,11 @@ from nasbot.execution import (
     LocalExecutor,
     SerialExecutor,
     SimulatedExecutor,
+    SpawnExecutor,
     _frames,
     _supervisor,
     _tree,
+    interruption,
     local,
     spawned,
 )
@@ -36,7 +39,7 @@ from nasbot.execution._exits import failure_of_exit
 from nasbot.execution._fork_server import THREADS, ForkServer
 from nasbot.execution._fork_server_process import _content, _enter
 from nasbot.execution._frames import FrameError, FrameReader, FrameSender, outcome_from, outcome_record, packed
-from nasbot.execution._sending import told
+from nasbot.execution._sending import import_script, stop_at_study, told
 from nasbot.execution._supervisor import _ready, _Watch, close_all_but
 from nasbot.execution._transfer import Unpacked, keep, packed_folders
 from nasbot.execution.base import Finished, Job, Limits, Reported, check_can_submit, check_slots
@@ -946,5 +949,80 @@ def test_an_evaluation_may_print_to_closed_streams():
         executor.start(objectives.closing_streams)
         executor.submit(job())
         assert wait_for(executor)[0].outcome.value == 1.0
+    finally:
+        executor.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "trouble"),
+    [
+        ("x = 2", ""),
+        ("stop_at_study()", '; the script starts a study first: put that under if __name__ == "__main__":'),
+        ("1 / 0", "; before that, importing the script failed: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_drivers_script_is_kept_as_far_as_a_worker_can_import_it(tmp_path, monkeypatch, line, trouble):
+    for name in ("__main__", "__mp_main__"):
+        monkeypatch.setitem(sys.modules, name, sys.modules["__main__"])
+    script = tmp_path / "script.py"
+    script.write_text(f"from nasbot.execution._sending import stop_at_study\ndef objective(): return 1\n{line}\ny = 3")
+    stop_at_study()  # here nothing is imported
+    assert import_script({"init_main_from_path": str(script)}) == trouble
+    kept = sys.modules["__main__"]
+    assert kept is sys.modules["__mp_main__"]
+    assert kept.objective() == 1
+    assert hasattr(kept, "y") is (trouble == "")
+    stop_at_study()  # an objective may have a study of its own
+
+
+def test_what_cannot_be_shown_is_still_refused_in_words():
+    failed = outcome_of([10**5000])  # more digits than Python writes
+    assert isinstance(failed, Failed)
+    assert "got an object that cannot be shown" in failed.message
+
+
+def test_a_file_that_came_back_and_cannot_be_written(tmp_path):
+    (tmp_path / "target").write_text("a file where its folder should be")
+    objective = objectives.Carrying(None, str(tmp_path / "target"))
+    with pytest.raises(FileError, match=r"target.w\.bin: cannot be written: "):
+        keep(objective, "target", "w.bin", b"w")
+
+
+def test_the_script_is_sent_only_where_the_objective_comes_from_it(monkeypatch):
+    everything = {"sys_path": ["a"], "dir": "b", "orig_dir": None, "init_main_from_path": "c.py", "authkey": b"secret"}
+    monkeypatch.setattr(spawned.spawn, "get_preparation_data", lambda name: dict(everything))
+    assert spawned._preparation(False) == {"sys_path": ["a"], "dir": "b"}
+    assert spawned._preparation(True) == {"sys_path": ["a"], "dir": "b", "init_main_from_path": "c.py"}
+
+
+def test_errors_beside_an_interruption_are_shown_as_ever(capsys):
+    interruption._without_traceback(ValueError, ValueError("odd"), None)
+    assert capsys.readouterr().err == "ValueError: odd\n"
+    with pytest.raises(SystemExit) as left:
+        interruption._without_traceback(interruption.Interrupted, interruption.Interrupted("left"), None)
+    assert left.value.code == 130
+    assert capsys.readouterr().err == "left\n"
+    seen = []
+    hook = interruption._quietly(seen.append)
+    for error in (ValueError("odd"), interruption.Interrupted("left")):
+        hook(SimpleNamespace(exc_value=error))
+    assert [str(shown.exc_value) for shown in seen] == ["odd"]
+
+
+def test_a_process_that_cannot_be_started_is_the_machines_failure(monkeypatch):
+    executor = SpawnExecutor(1)
+    try:
+        executor.start(objectives.scored)
+        while executor._idle:
+            executor._idle.pop().end()
+
+        def no_processes():
+            raise OSError(11, "Resource temporarily unavailable")
+
+        monkeypatch.setattr(executor, "_started", no_processes)
+        executor.submit(job())
+        (event,) = executor.wait(1.0)
+        assert event.outcome.cause is FailureCause.ENVIRONMENT
+        assert "its process could not be started" in event.outcome.message
     finally:
         executor.close()

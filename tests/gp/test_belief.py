@@ -207,6 +207,13 @@ def test_beyond_a_size_the_mode_alone_is_believed():
     assert len(_fit(d[:, :11, :11], d_bar[:, :11, :11], values[:11], options).hyperparameters) == 3
 
 
+def test_300_evaluations_are_sampled_and_301_are_not():
+    _, d, d_bar, values = problem(301)
+    asked = BeliefOptions()
+    assert len(_fit(d, d_bar, values, asked).hyperparameters) == 1
+    assert len(_fit(d[:, :300, :300], d_bar[:, :300, :300], values[:300], asked).hyperparameters) == 2
+
+
 def test_the_incumbent_is_the_best_value_in_the_beliefs_own_units():
     _, d, d_bar, values = problem(12)
     belief = _fit(d, d_bar, values)

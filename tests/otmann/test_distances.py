@@ -156,3 +156,8 @@ def test_a_table_from_scratch_and_one_by_linear_programming(kind: str) -> None:
     for i in range(4):
         for j in range(4):
             assert table.d[0, i, j] == pytest.approx(reference_distance(archs[i], archs[j], 0.3), rel=1e-9, abs=1e-9)
+
+
+def test_what_is_no_network_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"expected an Architecture or a torch.nn.Module, got str"):
+        Otmann().pairwise(["mlp"])  # type: ignore[list-item]

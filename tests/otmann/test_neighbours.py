@@ -157,3 +157,20 @@ def test_a_thousand_queries_of_twenty_thousand_networks():
     from benchmarks.scale import indexed
 
     assert indexed(20_000, 1000)["exact_answers"] == 1000
+
+
+def test_landmarks_are_some_spread_evenly_and_then_always_the_farthest(monkeypatch):
+    monkeypatch.setattr("nasbot.otmann.neighbours.N_SPREAD", 3)
+    monkeypatch.setattr("nasbot.otmann.neighbours.N_FARTHEST", 4)
+    index = NeighbourIndex(MLPS[:41])
+    mean = index.distance.pairwise(MLPS[:41]).d.mean(axis=0)
+    chosen = [0, 20, 40]
+    for _ in range(4):
+        chosen.append(int(mean[:, chosen].min(axis=1).argmax()))
+    np.testing.assert_allclose(index._to_landmarks.all, mean[:, chosen], atol=1e-12)
+
+
+def test_what_is_packed_already_is_appended_as_it_is():
+    packed = NeighbourIndex()
+    packed.append(Otmann().pack(MLPS[20:60]))
+    assert packed.query(MLPS[:5], 3).numbers.tolist() == NeighbourIndex(MLPS[20:60]).query(MLPS[:5], 3).numbers.tolist()

@@ -1,5 +1,7 @@
 """Limits, defaults and last cases of what searchers are made of, one by one."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -533,6 +535,12 @@ def test_landmarks_and_what_is_remembered(monkeypatch):
     assert {0, 2} <= set(few)
     rest = sorted(set(range(10)) - {0, 2}, key=lambda i: POOL[i].fingerprint)[:3]
     assert few.tolist() == sorted([0, 2, *rest])
+
+
+def test_of_thousands_the_64_best_are_remembered_and_436_of_the_others():
+    values = np.arange(2000.0)
+    known = [SimpleNamespace(fingerprint=f"{i:04}") for i in range(2000)]  # the best would be last in a fair sample
+    assert knowledge._remembered(known, values).tolist() == [*range(436), *range(2000 - 64, 2000)]
 
 
 def test_a_cost_needs_the_size_of_the_input():

@@ -89,3 +89,25 @@ def test_a_search_says_which_table_it_went_by_and_can_be_made_again():
     rng = np.random.default_rng(0)
     assert searcher.recommend(many, rng=rng) is not None
     assert len(searcher.what_if(few, rng=rng)) > 10
+
+
+def test_each_table_changes_what_its_name_says():
+    by_name = dict(zip(MLPS.names, MLPS.tables, strict=True))
+    paper = by_name["paper"].rules
+    for name in ("wide", "log-mass wide"):  # from the paper's least weight on, each four times the one before
+        wide = by_name[name].rules.structural_weights
+        assert wide == pytest.approx([paper.structural_weights[0] * 4**k for k in range(4)])
+    assert by_name["wide"].rules.mass_rules == paper.mass_rules
+    assert by_name["root-mass"].rules.mass_rules.exponent == 0.5  # halfway from masses (1) to logarithms (0)
+    heavy = by_name["log-mass heavy ends"].rules.mass_rules
+    assert heavy.nonprocessing_mass == pytest.approx(3 * paper.mass_rules.nonprocessing_mass)
+    strict = by_name["log-mass strict groups"].rules
+    assert (strict.within_groups, strict.between_groups) == (by_name["log-mass"].rules.within_groups, 2.0)
+    strict = by_name["log-mass strict labels"].rules
+    assert (strict.within_groups, strict.between_groups) == (2.0, 2.0)
+
+
+def test_it_is_itself_the_distance_of_its_first_table():
+    archs, first = networks(3), MLPS.tables[0]
+    assert MLPS.pack(archs).rules == first.pack(archs).rules
+    assert np.array_equal(MLPS.cross(archs[:1], archs[1:]).d, first.cross(archs[:1], archs[1:]).d)

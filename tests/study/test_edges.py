@@ -13,8 +13,9 @@ from nasbot.architecture import initial_pool
 from nasbot.candidate import Candidate
 from nasbot.errors import OptionError, StudyError
 from nasbot.execution import SimulatedExecutor
+from nasbot.pacing import Bar
 from nasbot.searchers import NASBOT, RandomSearch
-from nasbot.storage import MemoryStorage, Presence, RequestKind, Run, RunState
+from nasbot.storage import MemoryStorage, Presence, Request, RequestKind, Run, RunState
 from nasbot.study import Budget, Study, StudyState, StudyView
 from nasbot.study import loop as loop_module
 from nasbot.study import view as view_module
@@ -22,12 +23,13 @@ from nasbot.study.budget import UNITS, parse_seconds
 from nasbot.study.forking import Fork
 from nasbot.study.loop import Loop
 from nasbot.study.optimise import known_pairs, tell_known
-from nasbot.study.progress import _Lines
+from nasbot.study.progress import _Lines, with_progress
 from nasbot.study.rebuilding import as_begun, searcher_of_study
 from nasbot.study.requests import Asked, ask_study, changed_trial, check_request, how_to_go_on, in_words
 from nasbot.study.runs import is_ours, new_run, numeric_differences
 from nasbot.study.settled import LEAST, N_LAST, N_NEXT, Outlook
 from nasbot.study.status import StudyStatus, budget_of, status_of
+from nasbot.study.study import _created
 from nasbot.study.view import _batch_of, known_trial
 from nasbot.trial import (
     Cancelled,
@@ -666,3 +668,71 @@ def test_what_waits_for_one_searcher_is_dropped():
 def test_a_fork_says_what_it_takes():
     assert str(Fork((), 3, ("one", "two"))) == "begins with 0 of 3 completed trials (one; two)"
     assert str(Fork((), 3)) == "begins with 0 of 3 completed trials"
+
+
+class Strict:
+    """A pacer that asks of each training what the best before it had."""
+
+    name = "strict"
+
+    def settings(self):
+        return {}
+
+    def bars(self, history, trial):
+        return [Bar(step=1, value=history.best.value, direction=history.direction)] if history.best else []
+
+
+def test_a_pacer_is_asked_with_what_was_known_when_a_trial_was_chosen():
+    study = Study.in_memory(made(RandomSearch), seed=0, pacer=Strict()).optimise(score, 4)
+    driver = study._driver
+    chosen = [trial for trial in study.history if trial.origin.was_proposed]
+    assert chosen
+    for trial in chosen:
+        before = max(t.value for t in study.history if t.number < trial.number)
+        assert driver.bars(trial) == (Bar(step=1, value=before, direction=study.history.direction),)
+    told = study.history[0]
+    assert not told.origin.was_proposed
+    assert driver.bars(told) == ()
+
+
+def test_lines_of_progress_come_before_what_else_is_told(capsys):
+    told = []
+    trial = ended(0, STOPPED)
+    tell = with_progress(True, told.append, Budget(trials=9), Direction.MAXIMISE)
+    tell(trial)
+    assert told == [trial]
+    assert capsys.readouterr().err == "trial 0: stopped in 1.5 s [budget 9 trials]\n"
+    with_progress(True, None, Budget(trials=9), Direction.MAXIMISE)(trial)
+    assert "trial 0: stopped" in capsys.readouterr().err
+    assert with_progress(False, told.append, Budget(trials=9), Direction.MAXIMISE) == told.append
+
+
+def test_a_study_that_cannot_be_begun_is_refused_unless_another_driver_was_quicker():
+    class Quicker(MemoryStorage):
+        found: dict[str, int] | None = None
+
+        def create(self, settings, trials):
+            raise StudyError("begun already")
+
+        def settings(self):
+            return self.found
+
+    storage = Quicker()
+    with pytest.raises(StudyError, match="begun already"):
+        _created(storage, {"seed": 2}, [])
+    storage.found = {"seed": 1}
+    assert _created(storage, {"seed": 2}, []) == {"seed": 1}
+    assert _created(MemoryStorage(), {"seed": 2}, []) == {"seed": 2}
+
+
+def test_only_requests_about_trials_are_heeded_by_the_driver():
+    study = Study.in_memory(made(RandomSearch), seed=0)
+    with pytest.raises(StudyError, match="stop is not about a trial"):
+        study._driver.heed(Request(number=0, kind=RequestKind.STOP, made=1.0))
+
+
+def test_a_closed_study_still_says_what_it_is():
+    study = Study.in_memory(made(RandomSearch), seed=3).optimise(score, 3)
+    assert "3 completed" in repr(study)
+    study.close()
+    assert repr(study) == "<Study: RAND, maximise, seed 3>"

@@ -302,6 +302,11 @@ def test_status_in_memory():
         (["/home/me/.venv/bin/nasbot", "run", "my data.csv"], ["python", "x"], "nasbot run 'my data.csv'"),
         (["search.py", "--seed", "1"], ["/usr/bin/python3", "search.py", "--seed", "1"], "python search.py --seed 1"),
         (["/x/site/mine.py"], ["python", "-m", "mine"], "python -m mine"),
+        (
+            ["/x/nasbot/__main__.py", "run", "a b"],
+            ["python", "-m", "nasbot", "run", "a b"],
+            "python -m nasbot run 'a b'",
+        ),
         (["-c"], ["python", "-c", "1"], None),
         ([""], ["python"], None),
     ],
