@@ -4,9 +4,9 @@
     python -m tests.mutation.mutants --seed 1 --minutes 5 --packages gp,data
 
 Every mutant is tried in a copy of the tree, never in the tree itself. First all tests run once, which says what each
-reaches (``reaching.py``; kept in ``build/`` until code or tests change). A mutant is killed where one of the tests that
-reach it fails or takes several times as long as it should. Survivors are listed; those in ``equivalent.json`` are known
-to change nothing, with the reason, and are not counted.
+reaches (``reaching.py``; kept in ``build/`` until the code changes, and of tests until their file does). A mutant is
+killed where one of the tests that reach it fails or takes several times as long as it should. Survivors are listed;
+those in ``equivalent.json`` are known to change nothing, with the reason, and are not counted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from queue import Queue
+from typing import Any
 
+from tests.faults.watching import load
 from tests.mutation.hand_made import FAULTS, HandMade
 from tests.mutation.mutating import Mutant, mutants
 from tests.mutation.reaching import Reached, Watcher, blocks_of, marked, read_results
@@ -57,7 +59,7 @@ UNKNOWN, BROKEN = 4, 99  # exit codes: pytest's for a test that is not there, an
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
 MAP = ROOT / "build/mutants-map.json"
 LONGEST = 120  # seconds for one test while it is seen what it reaches; others are left out
-START, FACTOR = 60.0, 5.0  # a mutant may take so many seconds, and so many times what its tests take without it
+START, FACTOR = 60.0, 5.0  # a mutant may take so many seconds, and so many times what its tests do, times the load
 
 
 @dataclass
@@ -140,7 +142,7 @@ def tried(mutant: Mutant | HandMade, package: str, place: Copy, chosen: Chosen) 
 
     def run(*options: str) -> int | None:
         action = lambda: _pytest(place, [*options, *chosen.tests], fresh=compiles)  # noqa: E731
-        return _run(place, action, START + FACTOR * chosen.seconds, names)
+        return _run(place, action, (START + FACTOR * chosen.seconds) * load(), names)
 
     try:
         target.write_text(mutant.source(place.root), encoding="utf-8")
@@ -222,8 +224,8 @@ def _compile() -> int:
     return 0 if compile_solver() else BROKEN
 
 
-def reached_by(package: str, place: Copy, *, kernels: bool = False) -> list[Reached]:
-    """What each test of a package reaches in the core; of kernels, what it reaches in them as plain Python."""
+def reached_by(tests: Sequence[str], place: Copy, *, kernels: bool = False) -> list[Reached]:
+    """What each of these tests reaches in the core; of kernels, what it reaches in them as plain Python."""
     files = [file for name in PACKAGES for file in (place.root / "src/nasbot" / name).rglob("*.py")]
     originals = {
         file: (file.read_text(encoding="utf-8"), file.stat()) for file in files if (KERNELS in file.parts) is kernels
@@ -231,7 +233,6 @@ def reached_by(package: str, place: Copy, *, kernels: bool = False) -> list[Reac
     results = place.root / "reached.jsonl"
     results.write_text("")
     watcher = Watcher(place.root, results)
-    tests = [f"tests/{package}", *ALSO.get(package, ())]
 
     def action() -> int:
         watcher.begin()
@@ -246,16 +247,22 @@ def reached_by(package: str, place: Copy, *, kernels: bool = False) -> list[Reac
             file.write_text(text, encoding="utf-8")
             os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
     found = read_results(place.root, results)
-    print(f"{package}{' (kernels)' if kernels else ''}: {len(found)} tests pass (exit code {code})", flush=True)
-    if not found:
-        raise RuntimeError(f"no test of {package} passes without any mutant: {place.said}")
+    of = f"{len(tests)} files of {Path(tests[0]).parent}{' (kernels)' if kernels else ''}"
+    print(f"{of}: {len(found)} tests pass (exit code {code})", flush=True)
     return found
 
 
-def state_of_the_tree() -> str:
-    """Changes with any line of code or tests."""
-    files = sorted(file for folder in ("src", "tests") for file in (ROOT / folder).rglob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+def files_of(package: str, root: Path) -> dict[str, str]:
+    """The files of a package's tests, and what changes with any line of each."""
+    folders = (f"tests/{package}", *ALSO.get(package, ()))
+    files = sorted(file for folder in folders for file in (root / folder).rglob("test_*.py"))
+    return {file.relative_to(root).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def state_of_the_code(root: Path) -> str:
+    """Changes with any line of the code, and of what several tests share."""
+    files = sorted(file for folder in ("src", "tests") for file in (root / folder).rglob("*.py"))
+    return hashlib.sha256(b"".join(f.read_bytes() for f in files if not f.name.startswith("test_"))).hexdigest()
 
 
 def sampled(packages: Sequence[str], seed: int) -> list[tuple[str, Mutant]]:
@@ -303,24 +310,30 @@ def report(results: Sequence[Result], packages: Sequence[str], known: dict[str, 
 
 
 def everything_reached(packages: Sequence[str], free: Queue[Copy], n_jobs: int, *, trust: bool) -> list[Reached]:
-    """What the tests of these packages reach: of the last run where nothing has changed since, else seen now."""
-    state = state_of_the_tree()
+    """What the tests of these packages reach: as last time where neither code nor test has changed, else seen now."""
+    state = state_of_the_code(ROOT)
     kept = json.loads(MAP.read_text(encoding="utf-8")) if MAP.exists() else {}
     if not trust and kept.get("state") != state:
         kept = {}
-    known = kept.get("reached", {})
+    known: dict[str, dict[str, list[Any]]] = kept.get("reached", {})
     wanted = [(package, False) for package in packages] + [("otmann", True)] * ("otmann" in packages)
 
     def see(row: tuple[str, bool]) -> None:
-        name = f"{row[0]}-kernels" if row[1] else row[0]
-        if name in known:
-            return
-        place = free.get()
-        try:
-            found = reached_by(row[0], place, kernels=row[1])
-        finally:
-            free.put(place)
-        known[name] = [[r.test, round(r.seconds, 2), sorted(r.blocks)] for r in found]
+        package, kernels = row
+        name, files = f"{package}-kernels" if kernels else package, files_of(package, ROOT)
+        rows = {file: of for file, of in known.get(name, {}).items() if of[0] == files.get(file)}
+        if changed := [file for file in files if file not in rows]:
+            place = free.get()
+            try:
+                found = reached_by(changed, place, kernels=kernels)
+            finally:
+                free.put(place)
+            for file in changed:
+                mine = [r for r in found if r.test.partition("::")[0] == file]
+                rows[file] = [files[file], [[r.test, round(r.seconds, 2), sorted(r.blocks)] for r in mine]]
+        if not any(of for _, of in rows.values()):
+            raise RuntimeError(f"no test of {name} passes without any mutant")
+        known[name] = rows
         MAP.parent.mkdir(exist_ok=True)
         MAP.write_text(json.dumps({"state": state, "reached": known}), encoding="utf-8")
 
@@ -328,7 +341,8 @@ def everything_reached(packages: Sequence[str], free: Queue[Copy], n_jobs: int, 
         for _ in pool.map(see, wanted):
             pass
     # The kernels' tests take their own time as plain Python, so they are rows of their own.
-    return [Reached(test, seconds, frozenset(blocks)) for rows in known.values() for test, seconds, blocks in rows]
+    everything = [row for rows in known.values() for _, of in rows.values() for row in of]
+    return [Reached(test, seconds, frozenset(blocks)) for test, seconds, blocks in everything]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -341,7 +355,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=30.0, help="of tests for one mutant, the nearest first")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--packages", default=",".join(PACKAGES))
-    parser.add_argument("--trust", action="store_true", help="tests reach what they did, though something has changed")
+    parser.add_argument("--trust", action="store_true", help="tests reach what they did, though the code has changed")
     parser.add_argument("--hand-made", action="store_true", help="the faults of hand_made.py, instead of a sample")
     parser.add_argument("--only", default="", help="mutants whose name has this in it")
     parser.add_argument("--tests", default="", help="these, instead of those that reach a mutant; with commas")

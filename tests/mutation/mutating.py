@@ -99,7 +99,11 @@ def _slips(node: ast.AST) -> Iterator[_Slip]:
         yield _Slip(node, "id", NAMES[node.id])
     elif isinstance(node, ast.Attribute) and node.attr in NAMES:
         yield _Slip(node, "attr", NAMES[node.attr])
-    elif isinstance(node, ast.If | ast.IfExp | ast.While) and not isinstance(node.test, ast.Constant):
+    elif (
+        isinstance(node, ast.If | ast.IfExp | ast.While)
+        and not isinstance(node.test, ast.Constant)
+        and not _is_for_types(node)
+    ):
         yield _Slip(node, "test", ast.UnaryOp(ast.Not(), node.test))
     elif (isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value)) or (
         isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
@@ -137,7 +141,7 @@ def _places(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.stmt, str]]:
 def _children(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.Raise | ast.JoinedStr | ast.Assert | ast.Import | ast.ImportFrom):
         return
-    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+    if _is_for_types(node):
         return
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list", "bases", "type_params"):
@@ -149,6 +153,10 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
                 continue
             if isinstance(child, ast.AST):
                 yield child
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
 def _shown(statement: ast.stmt) -> str:

@@ -5,12 +5,25 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from queue import Queue
 
 import pytest
 
 from nasbot.otmann import solver
+from tests.mutation import mutants as tool
 from tests.mutation.hand_made import FAULTS
-from tests.mutation.mutants import COMPILED, EQUIVALENT, PACKAGES, PLAIN, Result, chosen_for, report, sampled
+from tests.mutation.mutants import (
+    COMPILED,
+    EQUIVALENT,
+    PACKAGES,
+    PLAIN,
+    Copy,
+    Result,
+    chosen_for,
+    everything_reached,
+    report,
+    sampled,
+)
 from tests.mutation.mutating import mutants
 from tests.mutation.reaching import Reached, blocks_of, marked, read_results
 
@@ -18,6 +31,10 @@ ROOT = Path(__file__).resolve().parents[2]
 CODE = '''
 """A module of 3 lines."""
 LIMIT: int = 5
+
+
+if TYPE_CHECKING:
+    import decimal
 
 
 def least(values, *, strict=True):
@@ -42,6 +59,7 @@ def test_slips_are_made_where_they_can_matter(tmp_path):
     assert ("least", "None") in changes
     assert ("least", "return min(values) - 1") in changes
     assert ("least", "return None") in changes
+    assert not any("TYPE_CHECKING" in change for _, change in changes)
     sources = {mutant.source(tmp_path) for mutant in found}
     assert len(sources) == len(found)
     plain = ast.unparse(ast.parse(CODE))
@@ -176,4 +194,49 @@ def test_survivors_count_unless_they_are_known_to_change_nothing():
     assert "1 of    2 killed    50%   1 equivalent" in text
     assert f"SURVIVED: {second.name}" in text
     assert "[equal]" in text
-    assert all(json.loads(EQUIVALENT.read_text()).values())
+
+
+def test_what_is_known_to_change_nothing_is_still_there_and_has_a_reason():
+    known = json.loads(EQUIVALENT.read_text())
+    assert all(known.values())
+    assert set(known) <= {mutant.name for _, mutant in sampled(PACKAGES, 0)}
+
+
+def test_tests_are_run_again_when_they_or_the_code_have_changed(tmp_path, monkeypatch):
+    (tmp_path / "tests/gp").mkdir(parents=True)
+    (tmp_path / "src").mkdir()
+    code, first, second = (tmp_path / name for name in ("src/m.py", "tests/gp/test_a.py", "tests/gp/test_b.py"))
+    for file in (code, first, second):
+        file.write_text("")
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    monkeypatch.setattr(tool, "MAP", tmp_path / "build/map.json")
+    runs = []
+
+    def seen(tests, place, *, kernels=False):
+        runs.append(list(tests))
+        return [Reached(f"{test}::test_it[{len(runs)}]", 0.1, frozenset({"m.py:1"})) for test in tests]
+
+    monkeypatch.setattr(tool, "reached_by", seen)
+    places = Queue()
+    places.put(Copy(tmp_path))
+
+    def reached(*, trust=False):
+        runs.clear()
+        return sorted(row.test for row in everything_reached(("gp",), places, 1, trust=trust))
+
+    both = ["tests/gp/test_a.py", "tests/gp/test_b.py"]
+    assert reached() == [f"{file}::test_it[1]" for file in both]
+    assert runs == [both]
+    assert len(reached()) == 2
+    assert runs == []
+    second.write_text("# other")
+    assert len(reached()) == 2
+    assert runs == [both[1:]]
+    code.write_text("# other")
+    assert len(reached(trust=True)) == 2
+    assert runs == []
+    code.write_text("# again")
+    assert len(reached()) == 2
+    assert runs == [both]
+    first.unlink()
+    assert reached() == ["tests/gp/test_b.py::test_it[1]"]
