@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -98,3 +99,20 @@ def test_the_contracts_name_every_room():
     assert layers == rooms - {"nasbot.__main__"}
     beside = next(contract for name, contract in contracts.items() if name.startswith("nasbot.testing stands"))
     assert set(beside["source_modules"]) == rooms
+
+
+DISTRIBUTIONS = {"PIL": "pillow", "mlflow": "mlflow-skinny", "sklearn": "scikit-learn"}
+
+
+def test_whatever_is_imported_is_declared_and_bounded_where_its_private_names_are_used():
+    project = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [wanted for extra in project["optional-dependencies"].values() for wanted in extra]
+    declared = {re.match(r"[\w.-]+", wanted)[0]: wanted for wanted in (*project["dependencies"], *extras)}
+    found = {
+        name.partition(".")[0] for file in ROOT.rglob("*.py") for name in imports(ast.parse(file.read_text()), set())
+    }
+    others = found - sys.stdlib_module_names - {"nasbot"}
+    assert {"PIL", "h11", "numpy"} <= others
+    assert {DISTRIBUTIONS.get(name, name) for name in others} <= set(declared)
+    for name in ("h11", "uvicorn", "starlette", "numba", "llvmlite"):
+        assert "<" in declared[name], declared[name]
