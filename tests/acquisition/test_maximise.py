@@ -285,3 +285,39 @@ def test_evolution_goes_on_from_a_network_that_is_known_with_all_it_is_looked_at
     assert sum(child in of_favourite for child in children) > sum(
         any(child in of for of in of_others) for child in children
     )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tuning_leaves_out_what_it_has_tried_and_chooses_the_same(seed, monkeypatch):
+    wanted = DOMAIN.drawn(np.random.default_rng(seed))
+    _, history, _ = crowded()
+    asked = []
+
+    def utility(archs, settings):
+        asked.append([(arch, repr(params)) for params in settings for arch in archs])
+        size = [len(arch.layers) + arch.total_mass / 1e3 for arch in archs]
+        far = [np.abs(DOMAIN.unit(params) - DOMAIN.unit(wanted)).sum() for params in settings]
+        return np.array([[np.sin(37 * n * f) - 3 * f for n in size] for f in far])
+
+    def maximum():
+        asked.clear()
+        rng = np.random.default_rng(seed)
+        found = by_evolution_and_climbing(
+            utility,
+            MutationOperator(MLP),
+            mlp_pool(),
+            incumbents=[trial.arch for trial in history.ranked],
+            exact_utility=utility,
+            is_rough=False,
+            settings=Settings.of(DOMAIN, history, POOL, rng),
+            n_evaluations=20,
+            rng=rng,
+        )
+        return found, [pair for batch in asked for pair in batch]
+
+    found, once = maximum()
+    monkeypatch.setattr(Settings, "without", lambda settings, keys: settings)
+    again, more = maximum()
+    assert found == again
+    assert set(once) == set(more)
+    assert len(once) < len(more)

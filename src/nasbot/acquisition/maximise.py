@@ -92,6 +92,11 @@ class Settings:
         changed = (other for params in chosen for _, other in self.domain.neighbours(params))
         return replace(self, values=tuple({_key(params): params for params in changed}.values()))
 
+    def without(self, keys: Collection[str]) -> Settings:
+        """The values that have other keys than these."""
+        kept = zip(self.values, self.keys, strict=True)
+        return replace(self, values=tuple(params for params, key in kept if key not in keys))
+
     @cached_property
     def keys(self) -> list[str]:
         """What tells each of the values from others."""
@@ -181,12 +186,19 @@ class _Candidates:
         """Change the params of the best networks one by one, as long as that makes one of them better.
 
         At first also those of the best candidates that are known: what is best may lie right beside one of them.
+        Utilities only grow here, so the best networks were among those of every round before, and what was tried there
+        cannot be better than what they have.
         """
         known: tuple[Candidate, ...] = self._settings.best
+        tried: set[str] = set()
         for _ in range(TUNING_ROUNDS):
             best = self.proposable(TUNED)
             networks = list(dict.fromkeys([found.arch for found in best] + [candidate.arch for candidate in known]))
             around = self._settings.around([found.params for found in best] + [each.params for each in known])
+            around = around.without(tried)
+            if not around.values:
+                return
+            tried.update(around.keys)
             params, values = self._best_settings(networks, around)
             better = [
                 replace(self.found[arch], params=chosen, utility=float(value))
