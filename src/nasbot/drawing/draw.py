@@ -14,8 +14,8 @@ from pathlib import Path as FilePath
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbot.architecture import Architecture, Role, Vocabulary
-from nasbot.drawing.layout import Box, Layout, Piece, Point, Route, layout
+from nasbot.architecture import Architecture, Role
+from nasbot.drawing.layout import Layout, Piece, Point, Route, layout
 from nasbot.drawing.render import svg, write_scene
 from nasbot.drawing.scene import Path, Rectangle, Scene, Shape, Text, polygon, shifted, text_width
 
@@ -131,28 +131,14 @@ def box_shapes(arch: Architecture, plan: Layout, texts: Sequence[LayerText]) -> 
     """The boxes of a network and what stands in them."""
     colours = [layer_colours(arch, u) for u in range(len(arch.layers))]
     by_colour = sorted(range(len(arch.layers)), key=lambda u: colours[u])  # keeps SVG files small
-    shapes: list[Shape] = [_box_shape(plan.boxes[u], *colours[u]) for u in by_colour]
+    boxes = [(plan.boxes[u], colours[u]) for u in by_colour]
+    shapes: list[Shape] = [Rectangle(b.x, b.y, b.width, b.height, *colour, radius=4.0) for b, colour in boxes]
     filled = list(zip(plan.boxes, texts, strict=True))
-    shapes += [_index_text(box, text) for box, text in filled]
-    shapes += [_name_text(box, text) for box, text in filled]
-    shapes += [_mass_text(box, text) for box, text in filled if text.mass]
+    shapes += [Text(b.x + PADDING, b.centre[1], text.index, SMALL, FAINT, "start") for b, text in filled]
+    shapes += [Text(*b.centre, text.name, FONT_SIZE, INK) for b, text in filled]
+    right = [(b, b.x + b.width - PADDING, text.mass) for b, text in filled if text.mass]
+    shapes += [Text(x, b.centre[1], mass, SMALL, FAINT, "end") for b, x, mass in right]
     return shapes
-
-
-def _box_shape(box: Box, fill: str, stroke: str) -> Rectangle:
-    return Rectangle(box.x, box.y, box.width, box.height, fill, stroke, radius=4.0)
-
-
-def _index_text(box: Box, text: LayerText) -> Text:
-    return Text(box.x + PADDING, box.centre[1], text.index, SMALL, FAINT, "start")
-
-
-def _name_text(box: Box, text: LayerText) -> Text:
-    return Text(box.centre[0], box.centre[1], text.name, FONT_SIZE, INK)
-
-
-def _mass_text(box: Box, text: LayerText) -> Text:
-    return Text(box.x + box.width - PADDING, box.centre[1], text.mass, SMALL, FAINT, "end")
 
 
 def layer_colours(arch: Architecture, u: int) -> tuple[str, str]:
@@ -162,12 +148,9 @@ def layer_colours(arch: Architecture, u: int) -> tuple[str, str]:
         return END_COLOURS
     if role is Role.DECISION:
         return DECISION_COLOURS
-    place = _families(arch.vocabulary).index(arch.vocabulary[arch.layers[u].label].family)
+    known = dict.fromkeys(label.family for label in arch.vocabulary.labels if label.role is Role.PROCESSING)
+    place = list(known).index(arch.vocabulary[arch.layers[u].label].family)
     return FAMILY_COLOURS[place % len(FAMILY_COLOURS)]
-
-
-def _families(vocabulary: Vocabulary) -> list[str]:
-    return list(dict.fromkeys(label.family for label in vocabulary.labels if label.role is Role.PROCESSING))
 
 
 # -- edges ------------------------------------------------------------------------------------------------------------

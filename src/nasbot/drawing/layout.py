@@ -217,16 +217,12 @@ def _lanes(edges: Iterable[Edge]) -> dict[int, int]:
     lanes: dict[int, int] = {}
     for u in sorted(bottom, key=lambda u: (bottom[u] - u, u)):
         stretch = (u, bottom[u])
-        free = (i for i, lane in enumerate(taken) if all(_apart(stretch, other) for other in lane))
+        free = (i for i, lane in enumerate(taken) if all(stretch[1] <= b[0] or b[1] <= stretch[0] for b in lane))
         lanes[u] = next(free, len(taken))
         if lanes[u] == len(taken):
             taken.append([])
         taken[lanes[u]].append(stretch)
     return lanes
-
-
-def _apart(a: Edge, b: Edge) -> bool:
-    return a[1] <= b[0] or b[1] <= a[0]
 
 
 def _side_ports(boxes: Sequence[Box], edges: Iterable[Edge], lanes: dict[int, int]) -> dict[Edge, float]:

@@ -70,7 +70,7 @@ class MutationOperator:
         check_whole("max_tries", max_tries)
         self.max_tries = max_tries
         self.rejections: Counter[tuple[str, str]] = Counter()
-        self._until_steps = _cumulative(self.step_probabilities)
+        self._until_steps = tuple(accumulate(self.step_probabilities))
 
     def __call__(self, arch: Architecture, *, rng: np.random.Generator) -> Mutation | Rejected:
         return self.mutate(arch, 1 + _drawn(self._until_steps, rng), rng=rng)
@@ -139,10 +139,6 @@ def _checked_probabilities(name: str, values: Sequence[float]) -> tuple[float, .
     if array.ndim != 1 or not np.isfinite(array).all() or (array < 0).any() or not array.sum() > 0:
         raise OptionError(f"{name}: expected numbers >= 0 that are not all 0, got {list(values)!r}")
     return tuple(float(value) for value in array)
-
-
-def _cumulative(weights: Sequence[float]) -> tuple[float, ...]:
-    return tuple(accumulate(weights))
 
 
 def _drawn(cumulative: Sequence[float], rng: np.random.Generator) -> int:

@@ -127,9 +127,10 @@ def _commands(snapshot: Snapshot, status: StudyStatus | None, file: str) -> list
             longer = "With a longer one this" if command != status.command else "Change it in the call, and this"
             words = f"It has had its budget. {longer} goes on:"
         rows.append((words, where + command))
-        if _is_demo(status.command):
+        what = _command_of(status.command)
+        if what == "demo":  # its study has no name of its own to be begun again under
             return [*rows, looks]
-        if _is_run(status.command):
+        if what == "run":  # no objective is needed to say it again
             repeat = f"{where}{status.command} --name {shlex.quote(again)}"  # a second --name replaces the first
             rows.append(("Do all of it again, under another name:", repeat))
             return [*rows, looks]
@@ -166,16 +167,6 @@ def _search_call(snapshot: Snapshot, file: str) -> str:
     seed = snapshot.settings.get("seed")
     options = f'name={json.dumps(file)}, budget="20m"' + (f", seed={seed}" if seed else "")
     return f"import nasbot\n\nstudy = nasbot.search(X, y, {options})  # the budget in all, what is spent included"
-
-
-def _is_run(command: str) -> bool:
-    """Whether it is ``nasbot run``, which needs no objective to be said again."""
-    return _command_of(command) == "run"
-
-
-def _is_demo(command: str) -> bool:
-    """Whether it is ``nasbot demo``, whose study has no name of its own to be begun again under."""
-    return _command_of(command) == "demo"
 
 
 def _command_of(line: str) -> str:

@@ -466,7 +466,7 @@ def layer_use(source: Source, n_best: int = 10) -> LayerUse:
         raise OptionError(f"n_best: expected at least 1, got {n_best}")
     snapshot = Snapshot.of(source)
     ranked = snapshot.history.ranked
-    everyone = [_labels(trial.arch) for trial in ranked]
+    everyone = [Counter(t.arch.layers[u].label for u in t.arch.processing_layers) for t in ranked]
     top = everyone[:n_best]
     if not everyone:
         return LayerUse(0, 0, (), _without_values(snapshot))
@@ -483,10 +483,6 @@ def layer_use(source: Source, n_best: int = 10) -> LayerUse:
         for label in order
     ]
     return LayerUse(len(top), len(everyone), tuple(rows))
-
-
-def _labels(arch: Architecture) -> Counter[str]:
-    return Counter(arch.layers[u].label for u in arch.processing_layers)
 
 
 # -- failures ----------------------------------------------------------------------------------------------------------

@@ -69,7 +69,8 @@ class Network(nn.Module):
             if label.dropout and label.role is Role.PROCESSING:
                 self.dropouts[str(u)] = drop = _dropout(label)
             channels.append(leaving)
-            self.steps.append(Step(u, arch.parents[u], built, _gatherer(arch, u), _last_uses(arch, u), drop))
+            last_uses = tuple(p for p in arch.parents[u] if arch.children[p][-1] == u)
+            self.steps.append(Step(u, arch.parents[u], built, _gatherer(arch, u), last_uses, drop))
 
     def forward(self, x: Tensor) -> Tensor:
         """Predictions; see the class."""
@@ -178,10 +179,6 @@ def _concatenated(values: list[Tensor | None]) -> Tensor:
 def _pooled_and_concatenated(values: list[Tensor | None]) -> Tensor:
     vectors = [value.mean(dim=(2, 3)) if value.ndim == 4 else value for value in values if value is not None]
     return vectors[0] if len(vectors) == 1 else torch.cat(vectors, dim=1)
-
-
-def _last_uses(arch: Architecture, u: int) -> tuple[int, ...]:
-    return tuple(p for p in arch.parents[u] if arch.children[p][-1] == u)
 
 
 # -- how weights begin -------------------------------------------------------------------------------------------------
