@@ -4,19 +4,35 @@ import json
 import os
 import shutil
 import socket
+import sqlite3
 import struct
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from nasbot.errors import FileError, OptionError, StorageError, StudyError
-from nasbot.storage import Request, RequestKind, Run, RunState, SqliteStorage, Tally, post_request
+from nasbot.execution._frames import MAX_FRAME
+from nasbot.storage import (
+    Request,
+    RequestKind,
+    Run,
+    RunState,
+    SqliteStorage,
+    Tally,
+    _pages,
+    _sqlite_file,
+    integrity,
+    post_request,
+)
 from nasbot.storage import records as records_module
 from nasbot.storage._lock import DriverLock, presence
 from nasbot.storage._pages import _cell, _payload
 from nasbot.storage._rows import (
     COLUMNS,
+    OLD_COLUMNS,
+    RUN_COLUMNS,
     _is_intact,
     _real,
     crc,
@@ -35,6 +51,7 @@ from nasbot.storage.catching_up import caught_up
 from nasbot.storage.integrity import _moved
 from nasbot.storage.opening import is_begun, studies_in
 from nasbot.storage.paths import study_files, study_path
+from nasbot.storage.postgres import tables as postgres_tables
 from nasbot.storage.records import signature, signed, who
 from nasbot.storage.tally import KINDS, Line, kind_of, spent_in_words
 from nasbot.testing.storage_conformance import SETTINGS, every_kind_of_trial, sample_trial
@@ -395,3 +412,40 @@ def test_an_address_is_shown_without_its_password_and_passed_on_with_it():
     address = Address("digits", "postgresql://me:secret@host/db")
     assert "secret" not in f"{address} {address!r}"
     assert (address.stem, address.whole) == ("digits", "postgresql://me:secret@host/db#digits")
+
+
+# -- repairs -----------------------------------------------------------------------------------------------------------
+
+
+def test_columns_of_real_numbers_are_those_of_the_tables(path):
+    """SQLite keeps a whole number in such a column as an integer, whose checksum would be another."""
+    golden = Path(__file__).parent / "golden/version-2.sqlite"
+    for file, table, columns, reals in (
+        (path, "trials", COLUMNS, integrity.TRIAL_REALS),
+        (path, "runs", RUN_COLUMNS, integrity.RUN_REALS),
+        (golden, "trials", OLD_COLUMNS, integrity.OLD_REALS),
+    ):
+        with closing(sqlite3.connect(f"file:{file}?mode=ro&immutable=1", uri=True)) as db:
+            types = {name: kind for _, name, kind, *_ in db.execute(f"PRAGMA table_info({table})")}
+        names = columns.replace("\n", " ").replace(" ", "").split(",")
+        assert tuple(i for i, name in enumerate(names) if types[name] == "REAL") == reals
+
+
+def test_rows_from_pages_are_as_sqlite_would_give_them():
+    done = sample_trial(1).begun(1.0).ended(Scored(2.0), at=3.0, rank=0)
+    row = trial_row(done)
+    on_page = [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in row[1:]]
+    (again,) = integrity._raw([(1, None, *on_page), (2, None, "of another table")], len(row), integrity.TRIAL_REALS)
+    assert again == row
+    assert trial_of(again, (), None) == done
+
+
+def test_twenty_trials_are_named_and_the_others_counted():
+    assert integrity._trials([3]) == "trial 3"
+    assert integrity._trials(range(20)) == "trials " + ", ".join(map(str, range(20)))
+    assert integrity._trials(range(22)).endswith(", 19 and 2 more")
+
+
+def test_every_storage_takes_texts_of_the_same_length():
+    assert _sqlite_file.MAX_CELL_BYTES == _pages.MAX_PAYLOAD == postgres_tables.MAX_CELL_BYTES
+    assert _sqlite_file.MAX_CELL_BYTES >= 4 * MAX_FRAME  # any result that an executor takes
