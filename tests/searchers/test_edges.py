@@ -548,6 +548,12 @@ def test_a_cost_needs_the_size_of_the_input():
         made(NASBOT, cost_weight=0.1)
 
 
+@pytest.mark.parametrize("horizon", [0, -1.0, float("inf"), float("nan")])
+def test_a_cost_cools_over_some_trainings(horizon):
+    with pytest.raises(OptionError, match="cost_horizon: expected full trainings as a number > 0, or None, got"):
+        made(NASBOT, cost_horizon=horizon)
+
+
 # -- what is believed of params ----------------------------------------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ import pytest
 from nasbot._rng import Role, stream
 from nasbot.acquisition.choices import ACQUISITIONS
 from nasbot.architecture import Layer, SearchSpace, chain
+from nasbot.architecture.resources import resources
 from nasbot.candidate import Candidate
 from nasbot.errors import OptionError, OutsideSpaceError, VocabularyError
 from nasbot.evolution import CNN_MODIFIERS, MLP_MODIFIERS, MODIFIERS, Edit, one_step_edits
@@ -498,3 +499,45 @@ def test_intervals_are_wider_after_forecasts_that_missed_and_nothing_else_change
     assert held.forecast.upper < missed.forecast.upper
     kept = {"lower": None, "upper": None}
     assert replace(held.forecast, **kept) == replace(missed.forecast, **kept)
+
+
+# -- cost --------------------------------------------------------------------------------------------------------------
+
+
+def costly(**options):
+    space = replace(MLP, input_shape=(8,))
+    return made(NASBOT, space=space, **{"cost_weight": 0.6, "cost_horizon": 4.0, **options})
+
+
+def flops(arch):
+    return resources(arch, (8,), 1).flops
+
+
+def test_what_costs_count_falls_with_the_flops_that_were_spent():
+    searcher = costly()
+    pool = searcher.pool_networks
+    horizon = 4.0 * sum(map(flops, pool)) / len(pool)
+    history = scored(pool)
+    assert searcher.cost_weight_after(History()) == searcher.cost_weight_after(history) == 0.6
+    cheap, dear = chain("mlp-reg", [Layer("relu", 24)]), chain("mlp-reg", [Layer("relu", 512)] * 4)
+    history = with_outcome(history, cheap, None)  # what runs is spent
+    assert searcher.cost_weight_after(history) == pytest.approx(0.6 * (1 - flops(cheap) / horizon))
+    third = replace(history[-1], fidelity=1 / 3)
+    shorter = History((*history[:-1], third))
+    assert searcher.cost_weight_after(shorter) == pytest.approx(0.6 * (1 - flops(cheap) / 3 / horizon))
+    assert searcher.cost_weight_after(with_outcome(history, dear, timeout())) == 0.0
+    assert costly(cost_horizon=None).cost_weight_after(with_outcome(history, dear, None)) == 0.6
+
+
+def test_a_cooled_cost_is_that_of_its_remaining_weight_and_at_last_none():
+    searcher = costly()
+    history = scored([*searcher.pool_networks, chain("mlp-reg", [Layer("relu", 48)] * 2)])
+    left = searcher.cost_weight_after(history)
+    assert 0 < left < 0.6
+    for horizon, weight in ((4.0, left), (1e-3, 0.0)):
+        cooled, constant = costly(cost_horizon=horizon), costly(cost_weight=weight, cost_horizon=None)
+        one, other = propose(cooled, history), propose(constant, history)
+        assert (one.arch, one.forecast.utility) == (other.arch, pytest.approx(other.forecast.utility))
+        many, others = (s.propose_many(history, 4, rng=rng(history)) for s in (cooled, constant))
+        assert [each.arch for each in many] == [each.arch for each in others]
+    assert propose(costly(cost_weight=5.0), history).arch != propose(costly(cost_horizon=1e-3), history).arch

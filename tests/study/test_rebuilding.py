@@ -46,6 +46,7 @@ def rebuilt(searcher):
     [
         NASBOT(space=SearchSpace("cnn")),
         NASBOT(space=SHAPED, acquisition="ucb", maximiser="paper", kernel_terms="d_bar", name="mine"),
+        NASBOT(space=SHAPED, cost_weight=0.5, cost_horizon=12.0, name="cooled"),
         made(NASBOT, modifiers=("skip", "inc_single")),
         made(
             NASBOT, belief=BeliefOptions(warp="none", n_samples=3, normalised_power=2.0, prior=Prior(noise_median=0.1))

@@ -11,7 +11,7 @@ This is where distances, belief and evolution meet; it reads like the section:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -64,6 +64,7 @@ from nasbot.searchers.threads import on_one_blas_thread
 from nasbot.trial import Forecast, History, Trial
 
 Floats = NDArray[np.float64]
+LogCosts = Callable[[Sequence[Architecture]], Floats]
 
 LEARNED = "learned"  # short for the tables of ``LearnedDistance.of``
 N_INCUMBENTS = 10  # best evaluated networks from which the default maximiser also starts
@@ -106,6 +107,8 @@ class NASBOT(PoolSearcher):
         maximiser: how the acquisition is maximised: climbing, or paper (evolution alone).
         kernel_terms: terms of the kernel: both, d, d_bar, each of these with ``+features``, or features alone.
         cost_weight: how much log cost counts against log utility; above 0 the space needs its ``input_shape``.
+        cost_horizon: full trainings of the pool's mean network, counted in FLOPs, over which ``cost_weight`` falls to
+            0; None: it stays.
         prior: values of params around which good ones are expected, their defaults if not given; None: anywhere.
         repeats_best: evaluate one of the best two again, with another seed, where they differ by less than the noise.
         name: shown with its trials.
@@ -127,6 +130,8 @@ class NASBOT(PoolSearcher):
     prior: Params | None = field(default_factory=dict)
     # Utility per cost: so many times the logarithm of a network's FLOPs is taken off log utilities. No clock is asked.
     cost_weight: float = 0.0
+    # Early on many cheap networks say most, in the end only the best counts (Lee et al. 2020, cost-cooling).
+    cost_horizon: float | None = None
     name: str = "NASBOT"
     has_belief: ClassVar[bool] = True
 
@@ -146,6 +151,9 @@ class NASBOT(PoolSearcher):
             object.__setattr__(self, option, member(kind, getattr(self, option), option))
         if self.cost_weight and self.space.input_shape is None:
             raise OptionError("cost_weight: the cost of a network needs the space's input_shape")
+        horizon = self.cost_horizon
+        if horizon is not None and not 0 < horizon < math.inf:
+            raise OptionError(f"cost_horizon: expected full trainings as a number > 0, or None, got {horizon!r}")
         if self.prior is not None:
             object.__setattr__(self, "prior", self.domain.checked_centre(self.prior))
 
@@ -242,7 +250,7 @@ class NASBOT(PoolSearcher):
             view = self._knowledge.closer(view, history, [found.arch for found in best])
         rows, among = self._knowledge.rows_to(view, asked)
         mean, variance, _ = view.predict(rows)
-        added = view.log_feasible(rows) - self.cost_weight * self._log_costs([each.arch for each in asked])
+        added = view.log_feasible(rows) - self._log_costs(history)([each.arch for each in asked])
         covariance = view.belief.covariance(rows[: view.n_known, :], among)
         chosen = thompson_choices(mean, covariance, added, n, rng=for_draws)
         averages = mixture_moments(mean, variance)
@@ -337,9 +345,10 @@ class NASBOT(PoolSearcher):
         chance = for_chance.random()
         centre = None if self.prior is None else self.domain.completed(self.prior)
         settings = Settings.of(self.domain, history, self.initial_pool(), for_settings, prior=centre)
-        utility = self._utility_under(view, chance, for_utility, clock)
+        log_costs = self._log_costs(history)
+        utility = self._utility_under(view, chance, for_utility, clock, log_costs)
         if view and view.is_local and not n_first:
-            utility = self._closer_utility(utility, view, history, chance, for_utility, clock)
+            utility = self._closer_utility(utility, view, history, chance, for_utility, clock, log_costs)
         operator = self.operator()
         n_evaluations = evaluation_schedule(self.step(history))
         if self.maximiser is Maximiser.PAPER:
@@ -351,7 +360,7 @@ class NASBOT(PoolSearcher):
                 n_evaluations=n_evaluations,
                 rng=for_evolution,
             )
-        rough = self._utility_under(view.rough, chance, for_utility, clock) if view and view.rough else None
+        rough = self._utility_under(view.rough, chance, for_utility, clock, log_costs) if view and view.rough else None
         return by_evolution_and_climbing(
             rough or utility,
             operator,
@@ -365,7 +374,9 @@ class NASBOT(PoolSearcher):
             rng=for_evolution,
         )
 
-    def _utility_under(self, view: View | None, chance: float, rng: np.random.Generator, clock: Stopwatch) -> Utility:
+    def _utility_under(
+        self, view: View | None, chance: float, rng: np.random.Generator, clock: Stopwatch, log_costs: LogCosts
+    ) -> Utility:
         """Acquisition values; uniform random before the first observation."""
         memory = None if view is None else CrossMemory(self.distance, view.packed)
         known = None if view is None else self.domain.units(view.params)
@@ -381,16 +392,34 @@ class NASBOT(PoolSearcher):
             values = self.acquisition(self._outlook(view, rows, archs, asked, settings, chance), rng=rng)
             if view.feasibility is not None:
                 values = self.acquisition.weighed(values, view.log_feasible(rows))
-            return values.reshape(len(settings), len(archs)) - self.cost_weight * self._log_costs(archs)
+            return values.reshape(len(settings), len(archs)) - log_costs(archs)
 
         return utility
 
-    def _log_costs(self, archs: Sequence[Architecture]) -> Floats:
-        """log FLOPs; zeros where costs do not count."""
-        shape = self.space.input_shape
-        if not self.cost_weight or shape is None:
-            return np.zeros(len(archs))
-        return np.log([max(1.0, resources(arch, shape, self.space.n_outputs).flops) for arch in archs])
+    def _log_costs(self, history: History) -> LogCosts:
+        """What is taken off log utilities after this history: log FLOPs by their weight."""
+        weight = self.cost_weight_after(history)
+
+        def log_costs(archs: Sequence[Architecture]) -> Floats:
+            return weight * np.log([self._flops(arch) for arch in archs]) if weight else np.zeros(len(archs))
+
+        return log_costs
+
+    def cost_weight_after(self, history: History) -> float:
+        """``cost_weight``, or what is left of it: it falls with the FLOPs of all that was proposed after the pool."""
+        if not self.cost_weight or self.cost_horizon is None:
+            return self.cost_weight
+        horizon = left = self.cost_horizon * float(np.mean([self._flops(arch) for arch in self.pool_networks]))
+        for trial in history[len(self.initial_pool()) :]:
+            left -= trial.fidelity * self._flops(trial.arch)
+            if left <= 0:
+                return 0.0
+        return self.cost_weight * left / horizon
+
+    def _flops(self, arch: Architecture) -> float:
+        """Of one sample, at least 1."""
+        assert self.space.input_shape is not None
+        return max(1.0, resources(arch, self.space.input_shape, self.space.n_outputs).flops)
 
     def _closer_utility(
         self,
@@ -400,6 +429,7 @@ class NASBOT(PoolSearcher):
         chance: float,
         rng: np.random.Generator,
         clock: Stopwatch,
+        log_costs: LogCosts,
     ) -> Utility:
         """The utility of the best few under ``utility``, knowing the networks near them; of the others -inf."""
 
@@ -410,7 +440,7 @@ class NASBOT(PoolSearcher):
             with clock("distances"):
                 closer = self._knowledge.closer(view, history, finalists)
             values = np.full_like(first, -np.inf)
-            values[:, best] = self._utility_under(closer, chance, rng, clock)(finalists, settings)
+            values[:, best] = self._utility_under(closer, chance, rng, clock, log_costs)(finalists, settings)
             return values
 
         return closer_utility

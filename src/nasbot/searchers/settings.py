@@ -29,8 +29,9 @@ def described(searcher: PoolSearcher) -> dict[str, Json]:
     del options["space"]
     for name in ("params", "fidelity"):  # parts of the domain, which a study stores itself
         del options[name]
-    for name, default in (("prior", {}), ("cost_weight", 0.0), ("repeats_best", False)):
-        if options.get(name) == default:  # as if there were no such option: studies from before it go on
+    for name, default in (("prior", {}), ("cost_weight", 0.0), ("cost_horizon", None), ("repeats_best", False)):
+        # As if there were no such option: studies from before it go on.
+        if name in options and options[name] == default:
             del options[name]
     belief = options.get("belief")
     if isinstance(belief, dict) and belief.get("local_above") == LOCAL_ABOVE:
