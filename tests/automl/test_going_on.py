@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import nasbot
-from nasbot import SearchSpace
+from nasbot import Fidelity, SearchSpace
 from nasbot.automl.finals import final_fidelity, finals_of
 from nasbot.automl.found import FoundStudy
 from nasbot.automl.judging import as_needed
@@ -55,7 +55,7 @@ def test_more_time_makes_trainings_longer():
     assert (longer.n_steps, longer.seconds_per_trial) == (first.n_steps, first.seconds_per_trial)
     assert longer.stretch == 6.0  # the square root of 36 times the time
     assert "finals; new trainings are 6 times as long, for there is more time than before" in str(longer)
-    assert "finals; these are 6 times" in str(replace(longer, has_rungs=True))
+    assert "finals; these are 6 times" in str(replace(longer, rungs=Fidelity()))
     capped = planned(Budget.of("1h"), 2, n_steps=None, stored=first.to_dict(), seconds=None, most_steps=1400)
     assert capped.stretch == 2.0  # more would teach these rows nothing
     said = planned(Budget.of("1h"), 2, n_steps=None, stored=first.to_dict(), seconds=9.0, most_steps=10**6)

@@ -19,6 +19,7 @@ from nasbot.automl.plan import (
     planned,
     space_for,
 )
+from nasbot.domain import Fidelity
 from nasbot.study import Budget
 
 
@@ -47,6 +48,27 @@ def test_a_budget_in_trials_keeps_a_quarter_of_them_for_finals(trials, finals):
     plan = Plan(Budget(trials), 1, None, 30.0)
     assert (plan.search.trials, plan.n_finals, plan.end) == (trials - finals, finals, Budget(trials))
     assert "as the recipe says" in str(plan)
+
+
+@pytest.mark.parametrize("rungs", [Fidelity(), Fidelity(1 / 4, 2), Fidelity(1 / 2, 5, rule="boca")])
+def test_on_rungs_a_budget_in_trials_is_what_so_many_full_trainings_cost(rungs):
+    plan = planned(Budget(40), 2, n_steps=None, stored=None, seconds=None, most_steps=99, rungs=rungs, n_pool=7)
+    n = plan.search.trials - 7
+    # Of all that begin at the lowest rung 1/factor reach the next, and so on.
+    counts = [rungs.factor**-i for i in range(len(rungs.rungs))]
+    full = n / sum(counts) * sum(count * rung for count, rung in zip(counts, rungs.rungs, strict=True))
+    assert 7 + full == pytest.approx(30, abs=1)
+    assert n > 23
+    assert (plan.n_finals, plan.end.trials) == (10, plan.search.trials + 10)
+    assert f"{plan.search.trials} trials, which cost as much as 30 full trainings, of search" in str(plan)
+    again = planned(
+        Budget(40), 2, n_steps=None, stored=plan.to_dict(), seconds=None, most_steps=99, rungs=rungs, n_pool=7
+    )
+    assert again.end == plan.end
+    few = planned(Budget(4), 2, n_steps=None, stored=None, seconds=None, most_steps=99, rungs=rungs, n_pool=7)
+    assert (few.search.trials, few.end.trials) == (3, 4)  # the pool alone, which is trained in full
+    both = Plan(Budget(40, 100.0), 2, 500, 10.0, refit_seconds=9.0, rungs=rungs, n_pool=7)
+    assert both.look.trials == both.search.trials == both.end.trials > 40
 
 
 def test_trainings_grow_with_the_budget_and_the_workers_and_so_does_their_number():

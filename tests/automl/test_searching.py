@@ -470,6 +470,10 @@ def test_a_search_on_shares_of_the_rows(wine, fidelity):
     assert steps[1.0] == 30
     assert steps[rungs[0]] == round(30 * rungs[0])
     finished = len(study.history.finished)
+    spent = sum(trial.fidelity for trial in study.history)
+    assert finished > 6
+    assert sum(trial.origin.searcher == FINAL for trial in study.history) == 1
+    assert 4 <= spent <= 9  # about what so many full trainings cost; who is promoted is not planned
     study.close()
     with pytest.raises(StudyError, match=r"fidelity.*stored.*given nothing"):
         nasbot.search(*wine, budget=8, pool=plain, name="wine", refit=False, folds=1, **QUICK)

@@ -98,7 +98,7 @@ def drive(
 
     try:
         end = plan.end
-        if plan.stretch > 1 and not plan.has_rungs:
+        if plan.stretch > 1 and plan.rungs is None:
             study.lengthen(partial(final_fidelity, stretch=plan.stretch))
             study.enqueue(partial(_lengthened, plan=plan, elapsed=driven), searcher=FINAL, fidelity=plan.stretch)
         if plan.look is not None:
@@ -152,6 +152,6 @@ def _finals(history: History, plan: Plan, end: Budget, n: int, elapsed: float, f
     n -= waiting  # those of a run before this one that was interrupted
     if end.seconds is None:
         known = sum(trial.state is not TrialState.CANCELLED for trial in history)  # what waits comes first
-        n = min(n, (plan.budget.trials or 0) - known)
+        n = min(n, (plan.end.trials or 0) - known)
     left = math.inf if end.seconds is None else end.seconds - elapsed
     return finals_of(history, max(0, n), longest=left / SAFETY, fidelity=fidelity)

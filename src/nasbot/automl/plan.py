@@ -17,7 +17,9 @@ from nasbot.architecture import Architecture, SearchSpace, Vocabulary
 from nasbot.architecture.pools import narrower
 from nasbot.architecture.resources import resources
 from nasbot.automl.baselines import baseline_of
+from nasbot.domain import Fidelity
 from nasbot.errors import OptionError
+from nasbot.searchers.promotion import mean_share
 from nasbot.study.budget import Budget
 
 if TYPE_CHECKING:
@@ -63,7 +65,8 @@ class Plan:
     folds: int = 1  # of a cross-validation by which trials are judged; 1: by the validation rows
     stretch: float = 1.0  # how many times longer trainings are, in a study that goes on with more time than it had
     training_seconds: float | None = None  # that a full training of the baseline is expected to take; None: not known
-    has_rungs: bool = False  # whether short trainings decide who gets a full one; then only finals become longer
+    rungs: Fidelity | None = None  # short trainings that decide who gets a full one; then only finals become longer
+    n_pool: int = 0  # networks to begin with, which are trained in full
     least_search: float = SEARCH_SHARE  # of the time
 
     @property
@@ -73,9 +76,15 @@ class Plan:
             share = self.least_search * self.budget.seconds
             if self.refit_seconds is not None and self.stretch == 1:
                 share = max(share, (1 - ASSEMBLING_SHARE) * self.budget.seconds - self.refit_seconds)
-            return Budget(self.budget.trials, share)
+            return Budget(self._trials(self.budget.trials), share)
         assert self.budget.trials is not None
-        return Budget(self.budget.trials - self.n_finals)
+        return Budget(self._trials(self.budget.trials - self.n_finals))
+
+    def _trials(self, full: int | None) -> int | None:
+        """How many trials cost as much as so many full trainings, on rungs more than that."""
+        if full is None or self.rungs is None or full <= self.n_pool:
+            return full
+        return self.n_pool + int((full - self.n_pool) / mean_share(self.rungs))
 
     @property
     def look(self) -> Budget | None:
@@ -83,7 +92,7 @@ class Plan:
         seconds = self.budget.seconds
         if self.refit_seconds is None or self.stretch > 1 or seconds is None or seconds < SECONDS_FOR_A_LOOK:
             return None
-        return Budget(self.budget.trials, LOOK_SHARE * seconds)
+        return Budget(self._trials(self.budget.trials), LOOK_SHARE * seconds)
 
     def with_refits(self, seconds: float) -> Plan:
         """The same with so much time for refits, as far as the search has not spent it before it was asked."""
@@ -108,8 +117,8 @@ class Plan:
     def end(self) -> Budget:
         """What search and finals may spend together."""
         if self.budget.seconds is None:
-            return self.budget
-        return Budget(self.budget.trials, (1 - ASSEMBLING_SHARE) * self.budget.seconds)
+            return Budget((self.search.trials or 0) + self.n_finals)
+        return Budget(self._trials(self.budget.trials), (1 - ASSEMBLING_SHARE) * self.budget.seconds)
 
     @property
     def shortfall(self) -> str | None:
@@ -132,10 +141,12 @@ class Plan:
         steps = "as many steps as the recipe says" if self.n_steps is None else f"{self.n_steps:,} steps"
         end = "finals" if self.refit_seconds is None else "the model's networks once more, on all rows"
         if self.stretch != 1:
-            what = "these" if self.has_rungs else "new trainings"
+            what = "these" if self.rungs is not None else "new trainings"
             end = f"finals; {what} are {self.stretch:g} times as long, for there is more time than before"
         each = "" if self.folds == 1 else f", once for each of {self.folds} folds"
-        search = self.search if self.look is None else f"{self.look} or more"
+        search = str(self.search) if self.look is None else f"{self.look} or more"
+        if self.budget.seconds is None and self.search != Budget(full := (self.budget.trials or 0) - self.n_finals):
+            search += f", which cost as much as {full} full trainings,"
         return f"{search} of search, then {end}; a full training has {steps}{each}; {self.workers} at a time"
 
 
@@ -198,7 +209,8 @@ def planned(
     folds: int = 1,
     training_seconds: float | None = None,
     takes_images: bool = False,
-    has_rungs: bool = False,
+    rungs: Fidelity | None = None,
+    n_pool: int = 0,
 ) -> Plan:
     """The plan of a search: that of the stored study where there is one, else with trainings of ``n_steps``.
 
@@ -210,9 +222,21 @@ def planned(
         n_steps = known if isinstance(known, int) else None
         each = float(cap) if isinstance(cap, int | float) else DEFAULT_SECONDS
         stretch = 1.0 if seconds is not None else stretch_of(full, n_steps, each, most_steps)
-        return Plan(budget, workers, n_steps, seconds or each, refit_seconds, folds, stretch, has_rungs=has_rungs)
+        return Plan(
+            budget, workers, n_steps, seconds or each, refit_seconds, folds, stretch, rungs=rungs, n_pool=n_pool
+        )
     longest = seconds or (DEFAULT_SECONDS if full is None else round(SLACK * full, 1))
-    return Plan(budget, workers, n_steps, longest, refit_seconds, folds, training_seconds=training_seconds)
+    return Plan(
+        budget,
+        workers,
+        n_steps,
+        longest,
+        refit_seconds,
+        folds,
+        training_seconds=training_seconds,
+        rungs=rungs,
+        n_pool=n_pool,
+    )
 
 
 def space_for(

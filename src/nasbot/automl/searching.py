@@ -305,7 +305,8 @@ def search(
         folds=n_folds,
         training_seconds=None if length is None else length.n_steps * length.seconds_per_step * n_folds,
         takes_images=data.has_images,
-        has_rungs=rungs is not None,
+        rungs=rungs,
+        n_pool=len(finder.initial_pool()),
     )
     if plan.shortfall is not None:
         LOG.warning(plan.shortfall)
@@ -350,7 +351,7 @@ def search(
             gpus_per_trial=gpus_per_trial,
             devices=on_what,
         )
-        told = with_progress(progress, on_change, total, study.direction)
+        told = with_progress(progress, on_change, plan.end if total.seconds is None else total, study.direction)
         study.plan = str(plan)
         settles = stop_when_settled
         drive(study, plan, trained, judged_by, limits, on_what.device, files, runs_on, max_failures, told, settles)

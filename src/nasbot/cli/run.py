@@ -261,7 +261,8 @@ def searched(data: Dataset, *, serves: bool = False, **options: Any) -> tuple[Fo
             if prepared.metric is None and not data.is_classification:  # the loss, a constant has 1; the end has units
                 metric = replace(metric, name=f"standardised {metric.name}")
             plan, trials = prepared.plan, list(prepared.history)
-            shown = progress(plan.budget, elapsed=prepared.elapsed, trials=trials, metric=metric, plan=str(plan))
+            whole = plan.end if plan.budget.seconds is None else plan.budget
+            shown = progress(whole, elapsed=prepared.elapsed, trials=trials, metric=metric, plan=str(plan))
             tell.append(stack.enter_context(shown))
 
         try:

@@ -60,6 +60,12 @@ def remaining_cost(fidelity: Fidelity, at: float | None) -> float:
     return sum(rung for rung in fidelity.rungs if at is None or rung > at * (1 + 1e-9))
 
 
+def mean_share(fidelity: Fidelity) -> float:
+    """Of a full training, what a trial costs on average where every rung promotes its best 1/factor."""
+    counts = [fidelity.factor**-i for i in range(len(fidelity.rungs))]
+    return sum(n * rung for n, rung in zip(counts, fidelity.rungs, strict=True)) / sum(counts)
+
+
 # -- why ---------------------------------------------------------------------------------------------------------------
 
 
