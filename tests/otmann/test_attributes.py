@@ -57,6 +57,21 @@ def test_2000_pairs_against_the_linear_program(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_costs_of_packed_layers_are_the_formula_to_the_last_bit(kind):
+    rules = RuleSet(name="mine", attribute_penalties=AttributePenalties(dropout=0.7, norm=0.13, decay_factor=0.3))
+    otmann, penalties = Otmann(preset=rules), rules.attribute_penalties
+    some, plain = (otmann.pack([network(kind, i, share) for i in range(20)]) for share in (0.5, 0.0))
+    for a, b in ((some, some), (some, plain), (plain, some)):
+        row, costs = a.label_rows_against(b)
+        of_a, of_b = (np.zeros((3, len(x.labels))) if x.attributes is None else x.attributes for x in (a, b))
+        dropout, norm, factor = np.abs(of_a[:, :, None] - of_b[:, None, :])
+        more = penalties.dropout * dropout + penalties.norm * (norm > 0) + penalties.decay_factor * factor
+        labels = b.label_costs[a.labels, : len(b.labels)]
+        np.testing.assert_array_equal(costs[row, : len(b.labels)], np.minimum(labels + more, 2.0))
+        assert (labels + more > 2.0).any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_theorem_1(kind):
     """A pseudo-distance: symmetric, 0 between equal networks, and no way round is shorter."""
     archs = [network(kind, i) for i in range(24)]

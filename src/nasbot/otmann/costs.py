@@ -12,6 +12,7 @@ from nasbot.architecture.attributes import AttributePenalties, coordinates
 from nasbot.architecture.penalties import NEVER_MATCH, NON_ASSIGNMENT_COST
 
 Floats = NDArray[np.float64]
+NORM = 1  # its row among the attributes
 
 
 def label_cost(
@@ -42,14 +43,19 @@ def attribute_columns(archs: Sequence[Architecture]) -> Floats | None:
 def attribute_cost(a: Floats | None, b: Floats | None, penalties: AttributePenalties) -> Floats | None:
     """What the attributes of every two layers differ by, (n1, n2); None where no layer has any.
 
-    A sum of pseudo-distances: shares of dropout and logarithms of factors on a line, normalisations equal or not.
+    A sum of pseudo-distances: shares of dropout and logarithms of factors on a line, normalisations equal or not. Many
+    layers have the same of one attribute, so each is compared once for its different values.
     """
     if a is None and b is None:
         return None
     first = np.zeros((3, 1)) if a is None else a
     second = np.zeros((3, 1)) if b is None else b
-    dropout, norm, factor = np.abs(first[:, :, None] - second[:, None, :])
-    cost: Floats = penalties.dropout * dropout + penalties.norm * (norm > 0) + penalties.decay_factor * factor
+    weights = (penalties.dropout, penalties.norm, penalties.decay_factor)
+    cost = np.zeros((first.shape[1], second.shape[1]))
+    for row, weight in enumerate(weights):
+        values, at = np.unique(first[row], return_inverse=True)
+        difference = np.abs(values[:, None] - second[row])
+        cost += (weight * (difference > 0 if row == NORM else difference))[at.reshape(-1)]
     return cost
 
 

@@ -22,6 +22,7 @@ from nasbot.otmann.presets import RuleSet
 from nasbot.otmann.solver import WORK_PER_PACKED_LAYER, solver_for
 
 N_KINDS_AND_ENDS = 6
+ROWS_IN_CACHE = 32  # of costs against some thousand layers
 _ROLE_NUMBER = {Role.INPUT: 0, Role.PROCESSING: 1, Role.DECISION: 2, Role.OUTPUT: 3}
 
 Floats = NDArray[np.float64]
@@ -71,18 +72,21 @@ class PackedNetworks:
         if self.attributes is None and other.attributes is None:
             return self.labels, other.label_costs
         kinds, row = self._kinds
-        more = attribute_cost(kinds[1:], other.attributes, self.rules.attribute_penalties)
+        options, option = _different(kinds[1:])
+        more = attribute_cost(options, other.attributes, self.rules.attribute_penalties)
+        assert more is not None  # one of the two has attributes
         costs = other.label_costs[kinds[0].astype(np.int64)]
-        n_layers = len(other.labels)
-        costs[:, :n_layers] = np.minimum(costs[:, :n_layers] + more, NEVER_MATCH)
+        for begin in range(0, len(costs), ROWS_IN_CACHE):
+            rows = costs[begin : begin + ROWS_IN_CACHE, : len(other.labels)]
+            rows += more[option[begin : begin + ROWS_IN_CACHE]]
+            np.minimum(rows, NEVER_MATCH, out=rows)
         return row, costs
 
     @cached_property
     def _kinds(self) -> tuple[Floats, Integers]:
         """The different labels with attributes, (4, kinds), and which of them each layer has; asked for often."""
         own = np.zeros((3, len(self.labels))) if self.attributes is None else self.attributes
-        kinds, row = np.unique(np.vstack([self.labels, own]), axis=1, return_inverse=True)
-        return kinds, row.reshape(-1).astype(np.int64)
+        return _different(np.vstack([self.labels, own]))
 
     @cached_property
     def places(self) -> tuple[Integers, Integers]:
@@ -272,8 +276,14 @@ def _kinds(archs: Sequence[Architecture], labels: Integers) -> _Kinds | None:
     attributes = attribute_columns(archs)
     if attributes is None:
         return None
-    kinds, of_layers = np.unique(np.vstack([labels, attributes]), axis=1, return_inverse=True)
-    return _Kinds(kinds[0].astype(np.int64), kinds[1:], of_layers.reshape(-1).astype(np.int64))
+    kinds, of_layers = _different(np.vstack([labels, attributes]))
+    return _Kinds(kinds[0].astype(np.int64), kinds[1:], of_layers)
+
+
+def _different(columns: Floats) -> tuple[Floats, Integers]:
+    """The different ones of these columns, sorted, and which of them each is."""
+    found, at = np.unique(columns, axis=1, return_inverse=True)
+    return found, at.reshape(-1).astype(np.int64)
 
 
 def _with_room(rows: NDArray[Number], columns: Integers) -> NDArray[Number]:
