@@ -75,7 +75,7 @@ def by_optuna(
         )
     best = min(trials, key=lambda trial: float(trial.value or 0.0))
     test = best.user_attrs["test"]
-    return {"single": test, "model": test, "single_validation": best.value, "trials": n_all, "n_steps": n_steps}
+    return {"single": test, "model": test, "loss": best.value, "trials": n_all, "n_steps": n_steps}
 
 
 def length_of(data: Dataset, seconds: float, seed: int) -> tuple[int, float]:
