@@ -1,6 +1,7 @@
 """Networks as values: every rule of validity with the message it gives, immutability, and equality."""
 
 import dataclasses
+import sys
 from typing import Any
 
 import numpy as np
@@ -385,6 +386,15 @@ def test_quantities_are_computed_once() -> None:
     assert arch.path_lengths is arch.path_lengths
     assert arch.fingerprint is arch.fingerprint
     assert arch.total_mass == pytest.approx(arch.masses.sum())
+
+
+def test_many_networks_share_what_they_have_in_common() -> None:
+    one, other = (chain("mlp-reg", IP, *[Layer("relu", units)] * 20, LINEAR, OP) for units in (8, 9))
+    assert one.parents == other.parents == ((), *((u,) for u in range(22)))
+    assert all(a is b for a, b in zip(one.parents + one.children, other.parents + other.children, strict=True))
+    assert sys.getsizeof(one.edges) == sys.getsizeof(frozenset(set(one.edges))) < sys.getsizeof(frozenset(line(23)))
+    longest = chain("mlp-reg", IP, *[RELU] * (MAX_LAYERS - 3), LINEAR, OP)
+    assert (longest.parents[-1], longest.children[-2]) == ((MAX_LAYERS - 2,), (MAX_LAYERS - 1,))
 
 
 def test_how_networks_print() -> None:

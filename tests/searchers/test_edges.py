@@ -474,6 +474,24 @@ def test_what_is_asked_for_at_once_is_never_too_much(monkeypatch):
     assert len(remembering._place) == 6
 
 
+@pytest.mark.parametrize(("keeps_d", "keeps_d_bar"), [(True, False), (False, True), (False, False)])
+def test_what_no_term_looks_at_is_not_remembered(keeps_d, keeps_d_bar):
+    whole, part = DistanceMemory(Otmann()), DistanceMemory(Otmann(), keeps_d=keeps_d, keeps_d_bar=keeps_d_bar)
+    archs = networks(5)
+    for asked in (archs[:3], archs):  # the second time the table grows
+        all_of_it, some = whole.between(asked), part.between(asked)
+        for expected, found, kept in zip(all_of_it, some, (keeps_d, keeps_d_bar), strict=True):
+            assert np.array_equal(found, expected if kept else expected[:0])
+
+
+@pytest.mark.parametrize(("terms", "sizes"), [("d_bar+features", (0, 4)), ("d", (4, 0)), ("both", (4, 4))])
+def test_a_search_remembers_what_its_kernel_looks_at(terms, sizes):
+    known = NASBOT(space=MLP, kernel_terms=terms)._knowledge
+    rows = known.rows_among(POOL[:3])
+    assert rows.sizes[:2] == sizes
+    assert tuple(len(x) for x in known._memory.between([candidate.arch for candidate in POOL[:3]])) == sizes
+
+
 def test_features_are_forgotten_when_they_are_too_many(monkeypatch):
     monkeypatch.setattr(memory, "MOST_FEATURES", 3)
     remembering = FeatureMemory(FeatureMap(MLP.vocabulary, None, None))

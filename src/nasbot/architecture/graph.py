@@ -227,7 +227,8 @@ def _plain_parts(layers: Iterable[Layer], edges: Iterable[Edge]) -> tuple[tuple[
             got = repr(layer)[:60]
             raise_if_any([Violation("layers", f"layer {u} must be a Layer whose label is a string, got {got}", u)])
     try:
-        pairs: frozenset[Edge] = frozenset(map(tuple, edges))  # type: ignore[arg-type]  # quicker than unpacking each
+        # A set that grew has room for up to four times its edges; the copy of one has room for twice as many.
+        pairs: frozenset[Edge] = frozenset(set(map(tuple, edges)))  # type: ignore[arg-type]
     except TypeError as error:
         raise_if_any([Violation("edges", f"edges must be pairs of layer numbers: {error}")])
         raise

@@ -143,7 +143,8 @@ class Knowledge:
 
     @cached_property
     def _memory(self) -> DistanceMemory:
-        return DistanceMemory(self.distance)
+        terms = self.terms
+        return DistanceMemory(self.distance, keeps_d=terms.has_distance, keeps_d_bar=terms.has_normalised)
 
     @cached_property
     def _features(self) -> FeatureMemory:
@@ -221,7 +222,8 @@ class Knowledge:
     ) -> View:
         """The belief, conditioned on the ``chosen`` of the n evaluated networks, with pending and failed ones told."""
         kept = np.r_[chosen, n : len(known)]
-        rows = rows.among(kept)
+        if len(kept) < rows.n:  # else they are all of them, in their order
+            rows = rows.among(kept)
         n, m = len(chosen), m - n + len(chosen)
         if m > n:
             belief = belief.hallucinate(rows[:n, n:m], rows[n:m, n:m])

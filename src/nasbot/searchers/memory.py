@@ -26,10 +26,10 @@ Blocks = tuple[Floats, ...]  # features (n, numbers of a block) of n networks
 
 
 class DistanceMemory:
-    """The table of all networks met so far; a pair is compared once."""
+    """The table of all networks met so far; a pair is compared once. Of what it does not keep it has no weights."""
 
-    def __init__(self, distance: NetworkDistance) -> None:
-        self._table = PairwiseDistances.of((), _Symmetric(distance))
+    def __init__(self, distance: NetworkDistance, *, keeps_d: bool = True, keeps_d_bar: bool = True) -> None:
+        self._table = PairwiseDistances.of((), _Symmetric(distance, keeps_d, keeps_d_bar))
         self._place: dict[Architecture, int] = {}
 
     def between(self, networks: Sequence[Architecture]) -> tuple[Floats, Floats]:
@@ -123,6 +123,8 @@ class _Symmetric:
     """
 
     distance: NetworkDistance
+    keeps_d: bool
+    keeps_d_bar: bool
 
     def pack(self, archs: Sequence[Architecture]) -> Any:
         return self.distance.pack(archs)
@@ -131,8 +133,8 @@ class _Symmetric:
         there, back = self.distance.cross(a, b), self.distance.cross(b, a)
         return Distances(
             there.structural_weights,
-            0.5 * (there.d + back.d.transpose(0, 2, 1)),
-            0.5 * (there.d_bar + back.d_bar.transpose(0, 2, 1)),
+            _mean(there.d, back.d) if self.keeps_d else np.empty((0, *there.d.shape[1:])),
+            _mean(there.d_bar, back.d_bar) if self.keeps_d_bar else np.empty((0, *there.d_bar.shape[1:])),
         )
 
     def pairwise(self, archs: Any) -> Distances:
@@ -140,3 +142,7 @@ class _Symmetric:
         for x in (among.d, among.d_bar):
             x[:, range(x.shape[1]), range(x.shape[1])] = 0.0  # exactly, which the solver's may miss by its last digit
         return among
+
+
+def _mean(there: Floats, back: Floats) -> Floats:
+    return np.asarray(0.5 * (there + back.transpose(0, 2, 1)))
