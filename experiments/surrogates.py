@@ -16,6 +16,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ from nasbot.domain import Domain
 from nasbot.gp import Belief, BeliefOptions, Rows, fit_belief
 from nasbot.gp.calibration import widening
 from nasbot.gp.posterior import Prediction
+from nasbot.gp.warping import Warp
 from nasbot.otmann import Otmann
 from nasbot.otmann.presets import search_rules
 from nasbot.searchers.memory import feature_differences
@@ -314,13 +316,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--problems", default="", help="nasbench201, indoor, naval, f1, f2, f3, searches, fcnet")
     parser.add_argument("--data", type=Path, default=places.data, help="folder of the tables")
     parser.add_argument("--records", type=Path, default=places.out / "records", help="folder of our own records")
+    parser.add_argument("--warp", choices=tuple(Warp), default=Warp.RANK, help="of the values before fitting")
     given = parser.parse_args(arguments)
     if given.draws < 1:
         parser.error(f"--draws: expected a whole number >= 1, got {given.draws}")
     wanted = [name.strip() for name in given.problems.split(",") if name.strip()]
     draws = range(given.first_draw, given.first_draw + given.draws)
     for problem in problems(given.data, given.records, wanted):
-        views = Views(problem)
+        views = Views(problem._replace(options=replace(problem.options, warp=given.warp)))
         lines = []
         for name in SURROGATES:
             found = skill(views, name, draws)

@@ -50,6 +50,17 @@ def test_the_command_prints_a_row_for_each_surrogate(capsys):
         assert -1.0 <= of_best <= 1.0
 
 
+def test_values_are_warped_as_the_command_says(monkeypatch, capsys):
+    seen = []
+    monkeypatch.setattr(surrogates, "SURROGATES", ("crude",))
+    monkeypatch.setattr(
+        surrogates, "skill", lambda views, *_: seen.append(views) or surrogates.Skill(0.0, 0.0, 0.0, 0.0)
+    )
+    for options in ([], ["--warp", "best"]):
+        surrogates.main(["--problems", "f3", *options])
+    assert [views.problem.options.warp for views in seen] == ["rank", "best"]
+
+
 def test_too_few_draws_are_refused(capsys):
     with pytest.raises(SystemExit):
         surrogates.main(["--draws", "0"])

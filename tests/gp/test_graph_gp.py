@@ -78,7 +78,7 @@ def test_behaves_in_scikit_learns_tools(data):
 def test_init_only_stores_and_fit_refuses(data):
     with pytest.raises(ValueError, match="inference must be one of sample, map, got 'vi'"):
         GraphGP(inference="vi").fit(data["D"][0], data["y"])
-    with pytest.raises(ValueError, match="warp must be one of rank, log, none, got 'sqrt'"):
+    with pytest.raises(ValueError, match="warp must be one of rank, best, log, none, got 'sqrt'"):
         GraphGP(warp="sqrt").fit(data["D"][0], data["y"])
     with pytest.raises(ValueError, match="distance_power must be positive"):
         GraphGP(distance_power=0.0).fit(data["D"][0], data["y"])

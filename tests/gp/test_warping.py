@@ -10,7 +10,7 @@ finite = st.floats(-1e6, 1e6).map(lambda value: round(value, 3))
 value_lists = st.lists(finite, min_size=1, max_size=30).map(np.array)
 
 
-@given(value_lists, st.sampled_from([Warp.RANK, Warp.NONE]))
+@given(value_lists, st.sampled_from([Warp.RANK, Warp.BEST, Warp.NONE]))
 def test_warped_values_are_standardised_ordered_and_undone_by_the_inverse(values, warp):
     warped = warp_values(values, warp)
     z = warped.standardised
@@ -26,7 +26,7 @@ def test_warped_values_are_standardised_ordered_and_undone_by_the_inverse(values
     np.testing.assert_allclose(warped.forward(values), z, atol=1e-6)
 
 
-@given(value_lists, st.sampled_from([Warp.RANK, Warp.NONE]))
+@given(value_lists, st.sampled_from([Warp.RANK, Warp.BEST, Warp.NONE]))
 def test_the_way_back_is_increasing_everywhere_also_beyond_the_observed(values, warp):
     assume(len(values) == 1 or np.ptp(values) > 1e-3 * np.abs(values).max())
     grid = np.linspace(-8.0, 8.0, 161)
@@ -51,6 +51,23 @@ def test_ties_get_one_score_and_the_rest_keep_their_places():
     z = warp_values(np.array([1.0, 2.0, 2.0, 3.0])).standardised
     assert z[1] == z[2] == pytest.approx(0.0, abs=1e-12)
     assert z[0] == pytest.approx(-z[3])
+
+
+def test_best_warp_is_the_mean_of_normal_scores_and_of_the_logarithm_of_the_shortfall():
+    values = np.array([5.0, -1000.0, 7.0, 6.0, 7.5])
+    scores, short = norm.ppf((rankdata(values) - 0.5) / 5), -np.log(7.5 + 0.5 * (7.5 - 6.0) - values)
+    both = scores / scores.std() + (short - short.mean()) / short.std()
+    np.testing.assert_allclose(warp_values(values, "best").standardised, both / both.std(), atol=1e-12)
+    moved = warp_values(values + 300.0, "best").standardised
+    np.testing.assert_allclose(moved, both / both.std(), atol=1e-9)
+    mostly_the_best = np.array([1.0, 3.0, 3.0, 3.0])  # the median is the best: the range says how far the level is
+    assert np.isfinite(warp_values(mostly_the_best, "best").standardised).all()
+
+
+def test_best_warp_tells_the_best_apart_by_more_than_their_ranks_do():
+    values = np.array([*np.linspace(0.0, 8.0, 17), 10.0, 16.0])  # the last two are far ahead
+    ahead = {warp: np.diff(warp_values(values, warp).standardised[-2:])[0] for warp in ("rank", "best")}
+    assert ahead["best"] > 1.5 * ahead["rank"]
 
 
 @pytest.mark.parametrize("warp", list(Warp))

@@ -195,7 +195,7 @@ def test_each_term_of_the_kernel_can_be_left_out(history, terms):
         (RandomSearch, {"modifiers": "skip"}, "modifiers: expected a list of names, got the text 'skip'"),
         (RandomSearch, {"modifiers": ()}, "modifiers: expected at least one, got none"),
         (EvolutionSearch, {"n_mutations": 0}, "n_mutations: expected a whole number >= 1, got 0"),
-        (TreeBO, {"warp": "square"}, "warp: expected one of rank, log, none, got 'square'"),
+        (TreeBO, {"warp": "square"}, "warp: expected one of rank, best, log, none, got 'square'"),
         (TreeBO, {"modifiers": ("skip",)}, "modifiers: TreeBO searches chains; expected some of dec_single"),
         *((kind, {"pool": ()}, "pool: expected at least one network, got none") for kind in SEARCHERS),
         *((kind, {"pool": ["relu"]}, "pool network 0: expected an Architecture, got str") for kind in SEARCHERS),

@@ -41,8 +41,8 @@ class GraphGP:
     inference          "sample": average over posterior samples of the hyper-parameters; "map": their mode alone, faster
     n_samples          how many samples
     sample_up_to       with more training points than this the mode is used in either case
-    warp               "none", "rank" or "log" (``warping.py``). Under "rank" and "log" predictions are the median and
-                       half the width of the central 68 % interval, because only quantiles survive a warp
+    warp               "none", "rank", "best" or "log" (``warping.py``). Under all but "none" predictions are the median
+                       and half the width of the central 68 % interval, because only quantiles survive a warp
     distance_power     p of eq. (7), for D
     normalised_power   p̄ of eq. (7), for D_bar
     random_state       None, an int or a numpy Generator; used only by "sample"

@@ -2,6 +2,9 @@
 
 rank   normal scores of the ranks (default). On NAS-Bench-201 the warp alone was worth +0.14/+0.63/+0.36 points at 25
        queries: a few terrible networks no longer stretch the scale on which good ones differ.
+best   the mean of these scores and of -log(how far a value falls short of a level above the best), that level as far
+       above the best as half of what the best is above the median: the best differ by more than by their ranks.
+       Whatever the units; docs/results/surrogates.md has what it is worth as a surrogate.
 log    log(y) of positive values, -log(-y) of negative ones (errors that were negated to be maximised).
 none   the values themselves.
 
@@ -21,6 +24,8 @@ from nasbot._ranks import average_ranks
 from nasbot.errors import NasbotError
 from nasbot.gp.hyperparameters import FloatArray
 
+LEVEL = 0.5  # of the distance from the best to the median: how far above the best the level of ``best`` is
+
 
 class InvalidValuesError(NasbotError, ValueError):
     """Observed values are not finite numbers, too few, or outside the domain of the warp."""
@@ -30,6 +35,7 @@ class Warp(StrEnum):
     """How values are warped before fitting."""
 
     RANK = "rank"
+    BEST = "best"
     LOG = "log"
     NONE = "none"
 
@@ -91,24 +97,37 @@ def checked_values(values: object, n: int | None = None) -> FloatArray:
 def warp_values(values: FloatArray, warp: Warp = Warp.RANK) -> WarpedValues:
     """Warp and standardise values (n,); any n >= 1, with ties, also all equal."""
     values, warp = checked_values(values), Warp(warp)
-    if warp is Warp.RANK:
-        return _ranked(values)
+    if warp in (Warp.RANK, Warp.BEST):
+        return _ranked(values, warp)
     sign = 1.0 if values[0] > 0 else -1.0
     line = values if warp is Warp.NONE else _signed_log(values, sign)
     centre, spread = _centre_and_spread(line)
     return WarpedValues(warp, (line - centre) / spread, np.array([centre]), np.zeros(1), spread, sign)
 
 
-def _ranked(values: FloatArray) -> WarpedValues:
+def _ranked(values: FloatArray, warp: Warp) -> WarpedValues:
     # Average ranks: tied values are equally good, and must look equal to the Gaussian process.
     knots, first = np.unique(values, return_index=True)
-    scores = ndtri((average_ranks(values) - 0.5) / len(values))
-    centre, spread = _centre_and_spread(scores)
-    standardised = (scores - centre) / spread
+    standardised = _standardised(ndtri((average_ranks(values) - 0.5) / len(values)))
+    if warp is Warp.BEST and len(knots) > 1:
+        standardised = _standardised(standardised + _standardised(-np.log(_shortfall(values))))
     z_knots = standardised[first]
     # The two end segments alone would be a noisy guide to what lies beyond them; the overall slope is not.
     slope = (knots[-1] - knots[0]) / (z_knots[-1] - z_knots[0]) if len(knots) > 1 else _fallback_spread(values)
-    return WarpedValues(Warp.RANK, standardised, knots, z_knots, float(slope), 1.0)
+    return WarpedValues(warp, standardised, knots, z_knots, float(slope), 1.0)
+
+
+def _shortfall(values: FloatArray) -> FloatArray:
+    """How far values fall short of the level above the best, in units of the range; they are not all equal."""
+    unit = values / float(np.abs(values).max())  # their range must not overflow
+    behind = (unit.max() - unit) / np.ptp(unit)
+    typical = float(np.median(behind)) or 1.0  # most are the best: then it is the range
+    return np.asarray(behind + LEVEL * typical)
+
+
+def _standardised(line: FloatArray) -> FloatArray:
+    centre, spread = _centre_and_spread(line)
+    return (line - centre) / spread
 
 
 def _centre_and_spread(line: FloatArray) -> tuple[float, float]:
