@@ -139,11 +139,12 @@ def test_options_that_cannot_be_meant(options, message):
 # -- weights on disk -------------------------------------------------------------------------------------------------
 
 
-def finished(*values):
+def finished(*values, preparations=()):
     trials = []
     for number, value in enumerate(values):
         arch = chain("mlp-reg", [Layer("relu", 8 + number)])
-        trial = Trial(number=number, candidate=Candidate(arch)).begun(0.0)
+        params = {"preparation": preparations[number]} if preparations else {}
+        trial = Trial(number=number, candidate=Candidate(arch, params)).begun(0.0)
         if value is not None:
             trial = trial.ended(Scored(value), at=1.0, rank=sum(v is not None for v in values[:number]))
         trials.append(trial)
@@ -160,6 +161,14 @@ def test_only_what_may_still_be_the_best_is_kept(tmp_path):
     kept = {f"trial-{n}.safetensors" for n in (0, 2, 3, 5)}  # the first is the baseline
     assert set(names_in(tmp_path)) == kept | {"notes.txt", "trial-x.safetensors", ".trial-3.safetensors.78"}
     keep_best(tmp_path / "nowhere", finished())
+
+
+def test_the_best_two_of_each_preparation_are_kept(tmp_path):
+    for n in range(8):
+        (tmp_path / f"trial-{n}.safetensors").write_bytes(b"")
+    preparations = ("ple", "ple", "ple", "robust", "robust", "robust", "ple", "standard")
+    keep_best(tmp_path, finished(-0.9, -0.1, -0.2, -0.8, -0.6, -0.7, -0.3, -0.85, preparations=preparations), n=3)
+    assert names_in(tmp_path) == [f"trial-{n}.safetensors" for n in (0, 1, 2, 4, 5, 6, 7)]  # 3 is third of its own
 
 
 @pytest.mark.parametrize("arch", [MLP, CLASSIFIER, chain("cnn", [Layer("res3", 4), Layer("fc", 8)])])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PREPARATION = "preparation"  # the one param that is the data's
 
 
-_KEPT = 20
+_KEPT, _KEPT_OF_EACH = 20, 2
 LOOKS_OF_FOLDS = 30  # validations of a training: few rows are over-learned after few steps
 SHORTEST = 0.05  # seconds of a training, however little time is left
 # With a dot and a process's number: not finished.
@@ -192,15 +192,21 @@ def full_steps(arch: Architecture, recipe: Recipe, data: Dataset, folds: int) ->
 
 
 def keep_best(folder: str | Path, history: History, n: int = _KEPT) -> None:
-    """Remove what was kept of trials that are finished and neither the first nor among the best ``n`` of full fidelity.
+    """Remove what was kept of finished trials but the first, the best ``n``, and the best two of each preparation.
 
-    The first is the baseline that results are shown against.
+    Of full fidelity. The first is the baseline that results are shown against. Those that see their inputs otherwise
+    than the best make other mistakes: an ensemble may want them, however few of them are among the best.
     """
     place = Path(folder)
     if not place.is_dir():
         return
     wanted = {trial.number for trial in history.pending}
     wanted |= {0, *(trial.number for trial in history.ranked[:n])}
+    by_preparation: dict[object, list[int]] = {}
+    for trial in history.ranked:
+        if (preparation := trial.candidate.params.get(PREPARATION)) is not None:
+            by_preparation.setdefault(preparation, []).append(trial.number)
+    wanted.update(number for numbers in by_preparation.values() for number in numbers[:_KEPT_OF_EACH])
     for path in place.iterdir():
         name = _FILES.fullmatch(path.name)
         if name is not None and int(name[1]) < len(history) and int(name[1]) not in wanted:
