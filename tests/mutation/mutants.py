@@ -5,7 +5,8 @@
 
 Every mutant is tried in a copy of the tree, never in the tree itself. First all tests run once, which says what each
 reaches (``reaching.py``; kept in ``build/`` until the code changes, and of tests until their file does). A mutant is
-killed where one of the tests that reach it fails or takes several times as long as it should. Survivors are listed;
+killed where one of the tests that reach it fails, which does not without it, or takes several times as long as it
+should. Survivors are listed;
 those in ``equivalent.json`` are known to change nothing, with the reason, and are not counted.
 """
 
@@ -55,7 +56,7 @@ HEAVY = (
 # Kernels are tried as plain Python, since compiling takes longer than any test; but for those that are about compiling.
 KERNELS, PLAIN = "_kernels", {"NASBOT_PLAIN_SOLVER": "1"}
 COMPILED = {"lane_code": "tests/otmann/test_lanes.py", "compiled": "tests/otmann/test_solver.py"}
-UNKNOWN, BROKEN = 4, 99  # exit codes: pytest's for a test that is not there, and ours
+FAILED, UNKNOWN, BROKEN = 1, 4, 99  # exit codes: pytest's for failures and for a test that is not there, and ours
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
 MAP = ROOT / "build/mutants-map.json"
 LONGEST = 120  # seconds for one test while it is seen what it reaches; others are left out
@@ -139,9 +140,11 @@ def tried(mutant: Mutant | HandMade, package: str, place: Copy, chosen: Chosen) 
     original, stamp = target.read_text(encoding="utf-8"), target.stat()
     compiles = mutant.path.stem in COMPILED and _is_kernel(mutant)
     names = PLAIN if _is_kernel(mutant) and not compiles else {}
+    failed = place.root / "failed.txt"
+    failed.unlink(missing_ok=True)
 
-    def run(*options: str) -> int | None:
-        action = lambda: _pytest(place, [*options, *chosen.tests], fresh=compiles)  # noqa: E731
+    def run(*options: str, tests: Sequence[str] = chosen.tests) -> int | None:
+        action = lambda: _pytest(place, [*options, *tests], fresh=compiles, watcher=Failures(failed))  # noqa: E731
         return _run(place, action, (START + FACTOR * chosen.seconds) * load(), names)
 
     try:
@@ -153,7 +156,21 @@ def tried(mutant: Mutant | HandMade, package: str, place: Copy, chosen: Chosen) 
     if code == BROKEN or (code == UNKNOWN and run("--collect-only") != 0):
         raise RuntimeError(f"{mutant.name}: exit code {code}: {place.said}")
     by = "" if code == 0 else "time" if code is None else f"one of {len(chosen.tests)} tests"
+    if code == FAILED and run(tests=(by := failed.read_text(encoding="utf-8"),)) != 0:
+        return Result(mutant, package, False, f"{by} fails without it, too", time.monotonic() - begun)
     return Result(mutant, package, code != 0, by, time.monotonic() - begun)
+
+
+@dataclass(frozen=True)
+class Failures:
+    """A plugin of pytest that writes down which test has failed."""
+
+    file: Path
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Called for each part of each test."""
+        if report.failed:
+            self.file.write_text(report.nodeid, encoding="utf-8")
 
 
 def _run(place: Copy, action: Callable[[], int], seconds: float, names: Mapping[str, str]) -> int | None:
@@ -206,7 +223,9 @@ def _move_to(place: Copy) -> None:
     os.environ.setdefault("NASBOT_SHARED", str(ROOT.parent / "shared"))
 
 
-def _pytest(place: Copy, arguments: Sequence[str], *, fresh: bool = False, watcher: Watcher | None = None) -> int:
+def _pytest(
+    place: Copy, arguments: Sequence[str], *, fresh: bool = False, watcher: Watcher | Failures | None = None
+) -> int:
     import pytest
 
     if fresh:  # numba keeps what it compiled by the file that it is in, and a kernel is made of several

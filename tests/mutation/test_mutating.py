@@ -11,18 +11,20 @@ import pytest
 
 from nasbot.otmann import solver
 from tests.mutation import mutants as tool
-from tests.mutation.hand_made import FAULTS
+from tests.mutation.hand_made import FAULTS, HandMade
 from tests.mutation.mutants import (
     COMPILED,
     EQUIVALENT,
     PACKAGES,
     PLAIN,
+    Chosen,
     Copy,
     Result,
     chosen_for,
     everything_reached,
     report,
     sampled,
+    tried,
 )
 from tests.mutation.mutating import mutants
 from tests.mutation.reaching import Reached, blocks_of, marked, read_results
@@ -240,3 +242,17 @@ def test_tests_are_run_again_when_they_or_the_code_have_changed(tmp_path, monkey
     assert runs == [both]
     first.unlink()
     assert reached() == ["tests/gp/test_b.py::test_it[1]"]
+
+
+def test_a_test_that_fails_without_the_mutant_kills_nothing(tmp_path):
+    """By a tree of two modules: one test notices the change of a constant, the other fails whatever is there."""
+    (tmp_path / "size.py").write_text("SIZE = 3\n")
+    sound, broken = tmp_path / "test_sound.py", tmp_path / "test_broken.py"
+    sound.write_text("from pathlib import Path\ndef test_it():\n    assert '3' in Path('size.py').read_text()\n")
+    broken.write_text("def test_it():\n    assert False\n")
+    fault = HandMade("another size", "gp", Path("size.py"), "SIZE = 3", "SIZE = 4", ())
+    place = Copy(tmp_path)
+    assert tried(fault, "gp", place, Chosen(("test_sound.py",), 1.0)).killed
+    luck = tried(fault, "gp", place, Chosen(("test_broken.py",), 1.0))
+    assert (luck.killed, luck.by) == (False, "test_broken.py::test_it fails without it, too")
+    assert (tmp_path / "size.py").read_text() == "SIZE = 3\n"
