@@ -33,7 +33,16 @@ from nasbot.training.recipes import FAST, POISSON, Recipe
 RECORDS = Path(__file__).parent.parent / "docs" / "results" / "records" / "worth.jsonl"
 STEPS = {"news-log": 200, "blog": 350}  # a third of what trainings take that are long enough
 DEFAULT_STEPS = 1000
-PARAMS = ("preparation", "learning_rate", "weight_decay", "dropout", "batch_size", "schedule", "loss")
+PARAMS = (
+    "preparation",
+    "learning_rate",
+    "weight_decay",
+    "dropout",
+    "batch_size",
+    "feature_scaling",
+    "schedule",
+    "loss",
+)
 
 Value = float | int | str
 Change = tuple[str, Value]  # ("", "") for none
@@ -59,11 +68,11 @@ def recipe_for(data: Dataset) -> Recipe:
     return FAST.changed(loss=POISSON) if data.is_heavy_tailed else FAST
 
 
-def searched(data: Dataset) -> dict[str, Param]:
+def searched(data: Dataset, params: Sequence[str] = PARAMS) -> dict[str, Param]:
     """The params to look at, as a search of these data has them; the loss where a search by default looks at it."""
     recipe = recipe_for(data)
     has_loss = "loss" in params_of("auto", data, recipe)
-    return params_of([name for name in PARAMS if name != "loss" or has_loss], data, recipe)
+    return params_of([name for name in params if name != "loss" or has_loss], data, recipe)
 
 
 def trained(data: Dataset, steps: int, seed: int, change: Change) -> tuple[float, float]:
@@ -85,12 +94,13 @@ def run(
     folder: str,
     known: Sequence[Record],
     lengths: Mapping[str, int] = STEPS,
+    params: Sequence[str] = PARAMS,
 ) -> Iterator[Record]:
     """Records of the trainings that are not known yet."""
     done = {_key(record) for record in known}
     for division, seed, name in product(divisions, seeds, sets):
         data, steps = _data(name, folder, division), lengths.get(name, DEFAULT_STEPS)
-        for param, value in changes(searched(data)):
+        for param, value in changes(searched(data, params)):
             record = {"set": name, "division": division, "seed": seed, "steps": steps, "param": param, "value": value}
             if _key(record) not in done:
                 valid, test = trained(data, steps, seed, (param, value))
@@ -163,6 +173,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", default="protein,naval,indoor,news-log,blog")
     parser.add_argument("--divisions", default="100", help="seeds of the division into training, validation and test")
+    parser.add_argument("--params", default=",".join(PARAMS), help="which to look at")
     parser.add_argument("--seeds", default="0,1", help="of initial weights and the order of rows")
     parser.add_argument("--folder", default=os.environ.get("NASBOT_SHARED", "../shared") + "/data")
     parser.add_argument("--records", default=str(RECORDS), help="where records are appended")
@@ -170,7 +181,7 @@ def main() -> None:
     file = RunFile(Path(given.records))
     divisions, seeds = ([int(n) for n in numbers.split(",")] for numbers in (given.divisions, given.seeds))
     known = list(file.records())
-    made = file.keep(run(given.sets.split(","), divisions, seeds, given.folder, known))
+    made = file.keep(run(given.sets.split(","), divisions, seeds, given.folder, known, params=given.params.split(",")))
     print(table([*known, *made]))
 
 
