@@ -143,6 +143,7 @@ LATER: Mapping[str, Sequence[str]] = {
         "automl/yardstick.py",
         "data/preparations.py",
         "training/folds.py",
+        "training/scaling.py",
     ),
     "23, ensembles, refits, distillation": (
         "automl/ensemble.py",
