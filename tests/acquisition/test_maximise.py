@@ -321,3 +321,26 @@ def test_tuning_leaves_out_what_it_has_tried_and_chooses_the_same(seed, monkeypa
     assert found == again
     assert set(once) == set(more)
     assert len(once) < len(more)
+
+
+@pytest.mark.parametrize("with_params", [False, True])
+def test_where_nothing_may_be_proposed_the_exact_utility_is_not_asked_and_there_is_no_best(with_params):
+    rough, exact = Counted(), Counted()
+    domain = Domain(MLP, {"rate": Float(1e-4, 1e-1, default=1e-2, log=True)} if with_params else {})
+    default = domain.default()
+    seen = {Candidate(arch, default).fingerprint for arch in mlp_pool()}
+    maximum = by_evolution_and_climbing(
+        rough,
+        MutationOperator(MLP),
+        mlp_pool(),
+        incumbents=(),
+        exact_utility=exact,
+        is_rough=True,
+        settings=Settings((default,), seen, domain=domain if with_params else None),
+        n_evaluations=0,
+        rng=np.random.default_rng(0),
+    )
+    assert maximum.best is None
+    assert maximum.by_phase == ()
+    assert maximum.n_evaluations == len(rough.asked) == len(mlp_pool())
+    assert not exact.batches

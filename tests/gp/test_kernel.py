@@ -126,3 +126,12 @@ def test_prior_median_splits_the_variance_and_reaches_one_over_e_at_the_typical_
     assert gram[0, 0, 0] == pytest.approx(np.exp(-1.0))
     assert np.exp(form.scales(Prior().mean(form))).sum() == pytest.approx(1.0)
     assert Prior().spread(form).shape == (11,)
+
+
+@pytest.mark.parametrize(("typical", "log_decay"), [(1e200, -700.0), (1e-200, 700.0), (1e150, -300.0 * np.log(10.0))])
+def test_decays_in_distance_units_are_kept_within_what_can_be_represented(typical, log_decay):
+    """A typical distance of 1e200 with power 2 calls for a decay of 1e-400, which is no number but 0."""
+    scaling = RowScaling(KernelForm(n_weights=1, n_normalised_weights=1, distance_power=2.0), (typical, 4.0))
+    theta = scaling.in_distance_units(Hyperparameters(1.0, 1.0, (1.0,), (2.0,), 0.1))
+    assert theta.decay == pytest.approx((np.exp(log_decay),), rel=1e-12, abs=0.0)
+    assert theta.normalised_decay == pytest.approx((0.5,))

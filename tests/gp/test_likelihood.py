@@ -124,3 +124,22 @@ def test_starts_are_the_mode_of_the_prior_and_four_places_around_it():
     heights = [target(start) for start in starts]
     assert heights == sorted(heights, reverse=True)
     assert len(default_starts(target, 2).vectors) == 2
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("place", [0, -1])
+def test_one_log_hyperparameter_beyond_230_on_either_side_is_enough_to_have_no_density(place, sign):
+    target, *_ = _target(4)
+    vector = target.prior_mean.copy()
+    vector[place] = sign * 230.0
+    density, gradient = target.with_gradient(vector)
+    assert np.isfinite(target(vector))
+    assert density == pytest.approx(target(vector))
+    assert np.isfinite(gradient).all()
+    assert gradient.any()
+    vector[place] = sign * 230.1
+    assert target(vector) == -np.inf
+    density, gradient = target.with_gradient(vector)
+    assert density == -np.inf
+    assert gradient.shape == vector.shape
+    assert not gradient.any()
