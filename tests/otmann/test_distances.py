@@ -1,5 +1,8 @@
 """Tables of distances: shapes, threads, rule sets, bad input. Theorems and reference numbers have their own folders."""
 
+import threading
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -161,3 +164,30 @@ def test_a_table_from_scratch_and_one_by_linear_programming(kind: str) -> None:
 def test_what_is_no_network_is_refused() -> None:
     with pytest.raises(OptionError, match=r"expected an Architecture or a torch.nn.Module, got str"):
         Otmann().pairwise(["mlp"])  # type: ignore[list-item]
+
+
+def test_one_thread_is_the_callers_own_and_more_of_them_share_the_work_in_small_parts() -> None:
+    calls: list[tuple[str, int, int, bool]] = []
+    caller = threading.get_ident()
+
+    def work(name: str, n: int) -> tuple[Callable[[int, int], None], int]:
+        return lambda first, last: calls.append((name, first, last, threading.get_ident() == caller)), n
+
+    distances._do([work("a", 100), work("none", 0), work("b", 3)], 1)
+    assert calls == [("a", 0, 100, True), ("b", 0, 3, True)]
+    calls.clear()
+    distances._do([work("a", 100), work("none", 0), work("b", 3)], 2)
+    # Two threads with eight parts each: 6 rows a part, and the last one has what is left.
+    parts = [("a", first, min(first + 6, 100), False) for first in range(0, 100, 6)]
+    assert sorted(calls) == [*parts, *(("b", i, i + 1, False) for i in range(3))]
+
+
+def test_small_tables_are_computed_by_one_thread_and_large_ones_by_all_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distances, "n_cores", lambda: 7)
+    few, many = (Otmann().pack(networks("cnn", n)) for n in (2, 40))
+    monkeypatch.setattr(distances, "WORTH_A_THREAD", len(few.masses) * len(many.masses))
+    assert distances._n_threads(few, few, None) == 1
+    assert distances._n_threads(few, many, None) == 7
+    assert distances._n_threads(few, many, 2) == 2
+    monkeypatch.setattr(distances, "WORTH_A_THREAD", len(few.masses) * len(many.masses) + 1)
+    assert distances._n_threads(few, many, None) == 1

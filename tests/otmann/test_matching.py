@@ -1,6 +1,7 @@
 """``explain``: its parts add up to the distance, and it can be read."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -61,3 +62,23 @@ def test_bad_input_is_refused() -> None:
         nasbot.explain(a, b, structural_weight=-1.0)
     with pytest.raises(VocabularyError, match="cnn"):
         nasbot.explain(a, two("mlp-reg")[0])
+
+
+def test_the_normalised_distance_is_at_most_1_and_0_where_there_is_no_mass() -> None:
+    linear = Architecture("mlp-reg", [Layer("ip"), Layer("linear"), Layer("op")], [(0, 1), (1, 2)])
+    nothing = nasbot.explain(linear, linear)
+    assert nothing.masses_1.sum() == 0.0
+    assert nothing.normalised_distance == nothing.distance == 0.0
+    # Matched mass costs at most 2 a unit, as much as leaving it unassigned on both sides; rounding can make it more.
+    masses = np.array([0.3, 0.6, 0.9])
+    far = replace(
+        nothing,
+        structural_weight=1.0,
+        masses_1=masses,
+        masses_2=masses,
+        label_cost=np.full((3, 3), 1.5),
+        structural_cost=np.full((3, 3), 0.5),
+        matched_mass=np.diag(masses),
+    )
+    assert far.distance > far.masses_1.sum() + far.masses_2.sum()
+    assert far.normalised_distance == 1.0

@@ -89,3 +89,18 @@ def test_masses_beyond_floating_point_are_refused_by_both_passes() -> None:
     for compute in (layer_masses, lambda arch: pack([arch], PAPER)):
         with pytest.raises(InvalidArchitectureError, match="mass beyond 8e\\+307"):
             compute(network(1000))
+
+
+def test_a_pack_in_a_file_is_the_same_pack_though_some_of_its_arrays_are_empty() -> None:
+    """A file of no bytes cannot be mapped: a slim pack has no costs of labels, a massless one no layers at all."""
+    linear_model = Architecture("mlp-reg", [Layer("ip"), Layer("linear"), Layer("op")], [(0, 1), (1, 2)])
+    others = networks("mlp-reg", 3)
+    for archs in ([linear_model], [*others, linear_model]):
+        packed = pack(archs, PAPER)
+        mapped = packed.slim().mapped()
+        assert mapped.label_costs.shape == (0, 0)
+        again = mapped.taken(np.arange(len(archs)))
+        for name in ("order", "hops", "walks", "masses", "labels", "label_costs", "offsets", "total_masses"):
+            array, expected = getattr(again, name), getattr(packed, name)
+            assert array.dtype == expected.dtype, name
+            np.testing.assert_array_equal(array, expected, err_msg=name)
