@@ -20,6 +20,7 @@ from PIL import Image
 
 from nasbot.cli import main
 from nasbot.data import arrow_files, bounds, files, text_tables
+from nasbot.data.arrow_files import _unpacked_bytes
 from nasbot.data.chunks import chunks
 from nasbot.data.files import read, read_table
 from nasbot.errors import DataError, FileError
@@ -419,3 +420,32 @@ def test_a_sample_of_a_wide_table_takes_no_more_than_half_of_what_is_allowed(tmp
     (tmp_path / "t.csv").write_text("x,y\n")
     assert text_tables._rows_that_fit(tmp_path / "t.csv", 1000) == bounds.ALWAYS // 2 // 8000
     assert text_tables._rows_that_fit(tmp_path / "t.csv", 10**9) == 1
+
+
+def batch(values, compression):
+    """The only batch of a table of one column: its header and its buffers."""
+    record = pa.record_batch({"x": values})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, record.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as stream:
+        stream.write(record)
+    reader = pa.ipc.MessageReader.open_stream(sink.getvalue())
+    reader.read_next_message()  # the schema
+    message = reader.read_next_message()
+    return message.metadata.to_pybytes(), message.body
+
+
+def test_what_a_batch_unpacks_to():
+    assert _unpacked_bytes(*batch(np.zeros(1000), "zstd")) == 1000 + 8000  # rows, and the bytes of their numbers
+    assert _unpacked_bytes(*batch(np.full(1000, np.pi), None)) == 1000 + 8000  # whose bits are no size
+
+
+@pytest.mark.parametrize(
+    ("length", "said", "needed"), [(7, 2**40, 7), (8, 2**40, 2**40), (9, 2**40, 2**40), (9, -1, 9)]
+)
+def test_what_a_forged_buffer_says_is_counted(length, said, needed):
+    """Eight bytes are enough to say how much there is, fewer are not; -1 says that it is as it is."""
+    header, body = batch(np.zeros(1000), "zstd")
+    start, packed = 0, len(body.to_pybytes().rstrip(b"\0"))
+    (packed,) = (n for n in range(packed, packed + 8) if struct.pack("<qq", start, n) in header)
+    forged = header.replace(struct.pack("<qq", start, packed), struct.pack("<qq", start, length))
+    assert _unpacked_bytes(forged, pa.py_buffer(struct.pack("<q", said) + body.to_pybytes()[8:])) == 1000 + needed

@@ -12,6 +12,7 @@ import pytest
 
 from nasbot.data import bounds, dates, intervals, metrics, splitting, targets, weighting
 from nasbot.data.chunks import chunks
+from nasbot.data.columns import CategoryColumn, DateColumn, NumberColumn
 from nasbot.data.comparing import differences
 from nasbot.data.dataset import dataset_of
 from nasbot.data.inspecting import _is_near_copy, _target
@@ -85,8 +86,14 @@ def test_what_was_rounded_away_is_made_up_for():
     owed = np.zeros(3)
     total = sum(_counts(2, SHARES, owed) for _ in range(50))
     assert total.tolist() == [60, 20, 20]
-    late = np.array([-3.0, 1.5, 1.5])
-    assert _counts(2, SHARES, late)[0] == 1  # trained on all the same
+
+
+@pytest.mark.parametrize("owed", [(-3.0, 1.5, 1.5), (-3.0, 2.0, 1.0), (-4.0, 2.0, 2.0)], ids=str)
+def test_a_class_is_trained_on_whatever_is_owed(owed):
+    """Where the others are owed as many rows as there are, or more: never less than none, and no row twice."""
+    late = np.array(owed)
+    assert _counts(2, SHARES, late).tolist() == [1, 0, 1]
+    np.testing.assert_allclose(late, 2 * np.array(SHARES) + owed - [1, 0, 1])
 
 
 def test_every_class_of_one_row_leaves_rows_to_choose_by():
@@ -786,3 +793,11 @@ def test_classes_are_restored_from_their_outputs():
     target = ClassTarget("y", ("no", "yes"))
     outputs = np.log([[0.9, 0.1], [0.2, 0.8]])
     assert target.predicted(outputs).tolist() == target.restored(outputs).tolist() == ["no", "yes"]
+
+
+@pytest.mark.parametrize("marks_gaps", [False, True])
+def test_a_mark_of_gaps_is_one_input_more(marks_gaps):
+    number = NumberColumn("x", 0.0, 0.0, 1.0, marks_gaps)
+    category = CategoryColumn("x", ("a", "b", "c"), marks_gaps)
+    date = DateColumn("x", "ymd", ("year", "month"), (0.0, 0.0), (1.0, 1.0), marks_gaps)
+    assert [column.width - marks_gaps for column in (number, category, date)] == [1, 3, 2]

@@ -324,3 +324,7 @@ class Carrying:
 
     def __call__(self, arch):
         return 1.0
+
+
+def killing_its_group(arch):
+    os.killpg(0, signal.SIGKILL)

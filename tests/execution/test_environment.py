@@ -99,6 +99,22 @@ def test_a_submit_without_descriptors_leaks_none_and_blames_nobody(room):
     assert n_open() <= before
 
 
+def test_an_evaluation_costs_three_descriptors_while_it_runs():
+    """Two pipes and a socket; the ends that the worker has, and the job, are closed here at once."""
+    executor = LocalExecutor(1)
+    try:
+        executor.start(scored)
+        before = n_open()
+        for number in range(2):
+            executor.submit(Job(number, Candidate(ARCH), 0))
+            assert n_open() == before + 3
+            (finished,) = executor.wait(60)
+            assert isinstance(finished.outcome, Scored)
+            assert n_open() == before
+    finally:
+        executor.close()
+
+
 def test_a_supervisor_without_processes_says_so(monkeypatch):
     ours, theirs = socket.socketpair()
 

@@ -59,6 +59,7 @@ def wait_until(condition, seconds=PATIENCE):
     ("objective", "cause", "words"),
     [
         (objectives.killed, FailureCause.KILLED, "SIGKILL"),
+        (objectives.killing_its_group, FailureCause.KILLED, "SIGKILL"),  # and not whoever watches over it
         (objectives.terminated, FailureCause.KILLED, "SIGTERM"),
         (objectives.segfaulting, FailureCause.CRASHED, "SIGSEGV"),
         (objectives.aborting, FailureCause.CRASHED, "SIGABRT"),

@@ -187,6 +187,20 @@ def test_its_limit_counts_from_its_beginning():
     executor._running = {}
 
 
+@pytest.mark.parametrize(("seconds", "deadline"), [(None, 305.0), (7.0, 312.0)])
+def test_a_process_has_five_minutes_to_begin_beside_its_limit(monkeypatch, seconds, deadline):
+    executor = SpawnExecutor(1, limits=Limits(seconds=seconds))
+    sent = []
+    worker = SimpleNamespace(job=None, deadline=float("inf"), send=sent.append)
+    monkeypatch.setattr(executor, "_started", lambda: worker)
+    monkeypatch.setattr(executor, "now", lambda: 5.0)
+    executor._objective = b""
+    job = sample_job(0)
+    executor.submit(job)
+    assert (worker.job, worker.deadline, len(sent)) == (job, deadline, 1)
+    assert executor._running == {0: worker}
+
+
 def test_no_process_to_be_had_blames_nobody(monkeypatch):
     executor = SpawnExecutor(1)
     executor.start(plain_objectives.its_process)

@@ -9,6 +9,7 @@ import struct
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -51,6 +52,7 @@ from nasbot.storage.catching_up import caught_up
 from nasbot.storage.integrity import _moved
 from nasbot.storage.opening import is_begun, studies_in
 from nasbot.storage.paths import study_files, study_path
+from nasbot.storage.postgres import storage as postgres_storage
 from nasbot.storage.postgres import tables as postgres_tables
 from nasbot.storage.records import signature, signed, who
 from nasbot.storage.tally import KINDS, Line, kind_of, spent_in_words
@@ -449,3 +451,39 @@ def test_twenty_trials_are_named_and_the_others_counted():
 def test_every_storage_takes_texts_of_the_same_length():
     assert _sqlite_file.MAX_CELL_BYTES == _pages.MAX_PAYLOAD == postgres_tables.MAX_CELL_BYTES
     assert _sqlite_file.MAX_CELL_BYTES >= 4 * MAX_FRAME  # any result that an executor takes
+
+
+def test_the_studies_of_a_database(monkeypatch):
+    """Without a server: what is made of its answers."""
+    database = Address("any", "postgresql://host/db")
+    monkeypatch.setattr(postgres_storage, "connected", lambda address: closing(SimpleNamespace(close=lambda: None)))
+    monkeypatch.setattr(postgres_storage, "run", lambda db, sql: [("digits",), ("iris",)])
+    monkeypatch.setattr(postgres_tables, "prepare", lambda db, *, may_write: None)
+    assert postgres_storage.study_names(database) == ["digits", "iris"]
+    assert studies_in(database.whole) == [Address(name, database.database) for name in ("digits", "iris")]
+
+    def refuse(db, *, may_write):
+        raise StorageError(words)
+
+    monkeypatch.setattr(postgres_tables, "prepare", refuse)
+    words = "no study was ever begun in it"
+    assert postgres_storage.study_names(database) == []
+    words = "written by a newer nasbot"
+    with pytest.raises(StorageError, match=words):
+        postgres_storage.study_names(database)
+
+
+def test_a_request_leaves_what_is_no_study_as_it_is(tmp_path):
+    """Also what its program has not yet moved from the log into the file: a connection that may write would move it."""
+    theirs, copy = tmp_path / "theirs.sqlite", tmp_path / "copy.sqlite"
+    with closing(sqlite3.connect(theirs, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("CREATE TABLE notes (text TEXT)")
+        for end in ("", "-wal"):  # as after a power cut
+            shutil.copy(f"{theirs}{end}", f"{copy}{end}")
+    log = Path(f"{copy}-wal")
+    before = copy.read_bytes(), log.read_bytes()
+    with pytest.raises(StorageError, match="not a nasbot study"):
+        post_request(copy, "pause")
+    assert log.exists()
+    assert (copy.read_bytes(), log.read_bytes()) == before

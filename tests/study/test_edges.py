@@ -738,3 +738,32 @@ def test_a_closed_study_still_says_what_it_is():
     assert "3 completed" in repr(study)
     study.close()
     assert repr(study) == "<Study: RAND, maximise, seed 3>"
+
+
+def test_a_run_is_recorded_again_only_where_it_has_changed(monkeypatch):
+    study = Study.in_memory(Sensitive(), seed=1)
+    driver, saved = study._driver, []
+    save_run = driver._storage.save_run
+    monkeypatch.setattr(driver._storage, "save_run", lambda run: saved.append(run.state) or save_run(run))
+    driver.note_run(RunState.PAUSED)
+    driver.end_run("closed")
+    assert saved == []  # nobody drives
+    driver.begin_run("test")
+    for state in (RunState.RUNNING, RunState.PAUSED, RunState.PAUSED, RunState.RUNNING):
+        driver.note_run(state)
+    assert saved == [RunState.RUNNING, RunState.PAUSED, RunState.RUNNING]
+    driver.end_run("closed")
+    driver.end_run("closed")
+    driver.note_run(RunState.PAUSED)
+    assert saved[3:] == [RunState.ENDED]
+
+
+def test_a_study_that_is_driven_is_not_read_in_parts(tmp_path, monkeypatch):
+    """Its driver has all of it at hand."""
+    monkeypatch.setattr(view_module, "MOST_AT_ONCE", 1)
+    with Study.open(tmp_path / "s.sqlite", Sensitive(), seed=1) as study:
+        study.optimise(score, 3)
+        asked = []
+        monkeypatch.setattr(study._storage, "some", lambda numbers: asked.append(numbers) or [])
+        assert study.to_frame().index.tolist() == [0, 1, 2]
+        assert asked == []

@@ -7,12 +7,14 @@ import pytest
 
 from nasbot.architecture import SearchSpace
 from nasbot.architecture.vocabularies import OWN
+from nasbot.domain import Domain, Fidelity, Float
 from nasbot.errors import StudyError
 from nasbot.gp import BeliefOptions, Prior
 from nasbot.otmann import Otmann, RuleSet
 from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
 from nasbot.study import Study
-from nasbot.study.rebuilding import searcher_of_study
+from nasbot.study.rebuilding import domain_from_settings, searcher_of_study
+from nasbot.study.settings import domain_settings
 from nasbot.trial import History
 from tests.searchers.problems import made, mlp_pool, value_of
 from tests.study.searchers import Sensitive
@@ -108,3 +110,23 @@ def test_a_vocabulary_of_ones_own_is_found_by_its_name_while_it_is_in_use(monkey
     monkeypatch.setitem(OWN, vocabulary.name, vocabulary)
     again = searcher_of_study(settings, study.history)
     assert (again.space, again.settings()) == (searcher.space, searcher.settings())
+
+
+DOMAIN = Domain(SHAPED, {"lr": Float(1e-4, 1.0, log=True)}, Fidelity(0.25, of="rows", rule="boca"))
+
+
+def test_the_domain_is_the_same():
+    for domain in (DOMAIN, Domain(SHAPED), Domain(SHAPED, {}, Fidelity())):
+        assert domain_from_settings(json.loads(json.dumps(domain_settings(domain)))) == domain
+
+
+@pytest.mark.parametrize("option", ["least", "factor", "of", "rule"])
+def test_what_a_fidelity_leaves_out_is_not_filled_in(option):
+    """The defaults may have been others when the study was begun; only the first rule is never written."""
+    settings = json.loads(json.dumps(domain_settings(DOMAIN)))
+    del settings["fidelity"][option]
+    if option == "rule":
+        assert domain_from_settings(settings).fidelity.rule == "promotion"
+        return
+    with pytest.raises(StudyError, match="domain: what is stored does not describe one"):
+        domain_from_settings(settings)
