@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from nasbot.gp.hyperparameters import Hyperparameters, KernelForm, Prior
 from nasbot.gp.kernel import ensemble_kernel, otmann_kernel
-from nasbot.gp.rows import Rows, RowScaling
+from nasbot.gp.rows import InvalidDistancesError, Rows, RowScaling
 from tests.gp.problems import THETA, more_rows, problem
 
 
@@ -135,3 +135,14 @@ def test_decays_in_distance_units_are_kept_within_what_can_be_represented(typica
     theta = scaling.in_distance_units(Hyperparameters(1.0, 1.0, (1.0,), (2.0,), 0.1))
     assert theta.decay == pytest.approx((np.exp(log_decay),), rel=1e-12, abs=0.0)
     assert theta.normalised_decay == pytest.approx((0.5,))
+
+
+@pytest.mark.parametrize(("place", "message"), [((0, 1), "must be symmetric"), ((2, 2), "from a point to itself")])
+def test_rounding_up_to_1e_8_of_the_largest_distance_is_no_mistake(place, message):
+    _, d, _, _ = problem(4)
+    off, further = d.copy(), d.copy()
+    off[(0, *place)] += 0.9e-8 * d.max()
+    further[(0, *place)] += 1.1e-8 * d.max()
+    Rows.of(off).check_among()
+    with pytest.raises(InvalidDistancesError, match=message):
+        Rows.of(further).check_among()

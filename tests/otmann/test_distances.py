@@ -191,3 +191,12 @@ def test_small_tables_are_computed_by_one_thread_and_large_ones_by_all_cores(mon
     assert distances._n_threads(few, many, 2) == 2
     monkeypatch.setattr(distances, "WORTH_A_THREAD", len(few.masses) * len(many.masses) + 1)
     assert distances._n_threads(few, many, None) == 1
+
+
+def test_rounding_never_lifts_a_normalised_distance_above_1() -> None:
+    """To a network without mass d is the other's total mass, which the solver adds up in another order."""
+    linear = Architecture("mlp-reg", [Layer("ip"), Layer("linear"), Layer("op")], [(0, 1), (1, 2)])
+    others = Otmann().pack(networks("mlp-reg", 40))
+    found = nasbot.cross([linear], others)
+    assert (found.d[:, 0] > others.total_masses).any()
+    assert found.d_bar.max() == 1.0
