@@ -5,8 +5,10 @@ import pytest
 
 from nasbot.architecture import Attributes, Layer, SearchSpace, chain
 from nasbot.evolution import ATTRIBUTE_MODIFIERS, MODIFIERS, Edit, Rejected, one_step_edits
+from nasbot.evolution.modifier import NO_SITE
 from nasbot.evolution.modifiers import modifiers_of
 from nasbot.searchers.nasbot import default_modifiers
+from tests.evolution.vocabularies import cell
 
 BY_NAME = {modifier.name: modifier for modifier in modifiers_of(ATTRIBUTE_MODIFIERS)}
 MLP = chain("mlp-reg", [Layer("relu", 16), Layer("tanh", 8), Layer("elu", 8)])
@@ -32,8 +34,8 @@ def test_one_layer_a_run_or_all(name):
         assert edit.arch.edges == MLP.edges
         assert [layer.units for layer in edit.arch.layers] == [layer.units for layer in MLP.layers]
     rng = np.random.default_rng(0)
-    drawn = [BY_NAME[name].edit(MLP, rng=rng) for _ in range(200)]
-    assert {edit.arch for edit in drawn if isinstance(edit, Edit)} <= {edit.arch for edit in edits}
+    drawn = [BY_NAME[name].edit(MLP, rng=rng) for _ in range(1000)]  # the rarest is drawn once in 45
+    assert {edit.arch for edit in drawn if isinstance(edit, Edit)} == {edit.arch for edit in edits}
 
 
 def test_words_and_values():
@@ -44,6 +46,30 @@ def test_words_and_values():
     assert halved.description == "layer 1 relu: decay factor 1 -> 0.5"
     back = [e.arch for e in BY_NAME["change_decay"].edits(halved.arch)]
     assert MLP in back
+
+
+@pytest.mark.parametrize(
+    ("now", "near"), [(64.0, {32.0}), (32.0, {16.0, 64.0}), (1 / 64, {1 / 32}), (1 / 32, {1 / 16, 1 / 64})]
+)
+def test_factors_go_to_64_and_a_64th(now, near):
+    arch = chain("mlp-reg", [Layer("relu", 16, decay_factor=now)])
+    alone = [e for e in BY_NAME["change_decay"].edits(arch) if e.description.startswith("layer 1 relu: ")]
+    assert {edit.arch.layers[1].attributes.decay_factor for edit in alone} == near
+
+
+def test_a_run_says_all_that_its_layers_had():
+    arch = chain("mlp-reg", [Layer("relu", 16, dropout=0.1), Layer("tanh", 8), Layer("elu", 8)])
+    words = [edit.description for edit in BY_NAME["change_dropout"].edits(arch)]
+    assert "layers 1, 2, 3: dropout 0.1, 0 -> 0.5" in words
+    # What the first of them has is no change.
+    assert "layers 1, 2, 3: dropout 0.1, 0 -> 0.1" not in words
+
+
+def test_no_layer_can_have_it():
+    rng = np.random.default_rng(0)
+    rejected = BY_NAME["change_norm"].edit(cell("abcdea"), rng=rng)
+    assert rejected == Rejected("change_norm", NO_SITE, "no layer can have a norm")
+    assert list(BY_NAME["change_norm"].edits(cell("abcdea"))) == []
 
 
 def test_layers_that_cannot_have_it_are_left_alone():

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from nasbot import Choice, Float, Integer
+from nasbot import Choice, Float, Integer, gp
 from nasbot.architecture import Layer, chain, initial_pool
 from nasbot.architecture.features import FeatureMap
 from nasbot.candidate import Candidate
@@ -179,6 +179,16 @@ def test_the_cheapest_informative_share_by_hand():
     assert boca.informative_share(shares, near, gap, prior_sd, n_evaluated=few, n_params=4) == 1.0
 
 
+def test_what_is_open_must_exceed_what_a_share_leaves_open():
+    shares, gap, prior_sd = np.array([0.0625, 1.0]), np.array([[1.0, 0.0]]), np.array([1.0])
+    assert 0.0625**0.25 == 0.5  # the threshold, exactly
+    assert boca.informative_share(shares, np.array([[0.5, 0.5]]), gap, prior_sd, n_evaluated=50) == 1.0
+    above = np.nextafter(0.5, 1.0)
+    assert boca.informative_share(shares, np.array([[above, 0.5]]), gap, prior_sd, n_evaluated=50) == 0.0625
+    # Where all shares say the same as a full training, none is a detour worth making.
+    assert boca.informative_share(shares, np.ones((1, 2)), 0 * gap, prior_sd, n_evaluated=50) == 1.0
+
+
 def test_unfinished_keeps_the_highest_of_each():
     history = told(
         (POOL[0], LOW, 1.0), (POOL[0], MIDDLE, 2.0), (POOL[1], LOW, 1.0), (POOL[1], 1.0, 1.0), (POOL[2], LOW, 1.0),
@@ -186,6 +196,73 @@ def test_unfinished_keeps_the_highest_of_each():
         (POOL[4], LOW, 1.0), (POOL[4], MIDDLE, Cancelled("no")),
     )  # fmt: skip
     assert [trial.number for trial in boca.unfinished(history)] == [1, 8]
+
+
+# -- whom NASBOT trains longer -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def promising(monkeypatch):
+    """Promises to be believed, by candidate, else 0; and of which candidates they were asked."""
+    promises, asked = {}, []
+
+    def effects(self, view, history, candidates):
+        asked.extend(candidate for candidate, _ in candidates)
+        return [SimpleNamespace(log_ei=promises.get(candidate, 0.0)) for candidate, _ in candidates]
+
+    monkeypatch.setattr(knowledge.Knowledge, "effects", effects)
+    return SimpleNamespace(promises=promises, asked=asked)
+
+
+def decided(history, new, rule):
+    """What is trained longer, and the share, where ``new`` is the best candidate found."""
+    searcher = made(NASBOT, fidelity=Fidelity(rule=rule))
+    view = searcher._knowledge.view(history, np.random.default_rng(0), knowledge.Stopwatch())
+    return searcher._share_and_promotion(history, view, new), view
+
+
+def test_with_nothing_to_compare_the_next_begins_at_the_least_share():
+    history = told(*((POOL[i], HIGH, float(i)) for i in range(3)))
+    assert decided(history, None, "boca")[0] == (None, LOW)
+    assert decided(history, None, "promotion")[0] == (None, LOW)
+
+
+def test_the_share_is_above_that_of_the_one_promoted_and_any_for_a_new_one(promising, monkeypatch):
+    lowest = []
+    monkeypatch.setattr(nasbot_module, "informative_share", lambda shares, *_, **__: lowest.append(shares[0]) or 0.9)
+    history = told((POOL[0], HIGH, 3.0), (POOL[1], LOW, 1.0), (POOL[2], MIDDLE, 2.0))
+    for better, promoted_from in ((POOL[5], None), (POOL[1], 1), (POOL[2], 2)):
+        promising.promises.clear()
+        promising.promises[better] = 1.0
+        (proposal, share), _ = decided(history, POOL[5], "boca")
+        assert share == 0.9
+        assert (proposal and proposal.promoted_from) == promoted_from
+        assert proposal is None or (proposal.candidate, proposal.fidelity) == (better, 0.9)
+    shares = boca.shares_of(FIDELITY)
+    assert lowest == [shares[0], shares[1], shares[5]]
+
+
+@pytest.mark.parametrize("rule", ["boca", "promotion"])
+def test_a_promotion_must_promise_more_than_the_new_one(rule, promising):
+    """By BOCA of equals the new one is due; else promises are per cost, whose logarithms are never quite equal."""
+    costs = np.log([remaining_cost(FIDELITY, at) for at in (None, LOW)])
+    promising.promises[POOL[5]] = float(costs[0] - costs[1] + 1e-9) if rule == "promotion" else 0.0
+    (proposal, _), _ = decided(told((POOL[0], LOW, 1.0), (POOL[1], LOW, 2.0)), POOL[5], rule)
+    assert proposal is None
+    promising.promises[POOL[0]] = 1e-6
+    (proposal, _), _ = decided(told((POOL[0], LOW, 1.0), (POOL[1], LOW, 2.0)), POOL[5], rule)
+    assert proposal.candidate == POOL[0]
+
+
+@pytest.mark.parametrize("rule", ["boca", "promotion"])
+def test_the_best_twenty_are_compared_with_the_new_one(rule, promising):
+    known = [Candidate(arch) for arch in networks(23)]
+    history = told(*((candidate, LOW, float(7 * i % 23)) for i, candidate in enumerate(known)))
+    _, view = decided(history, POOL[5], rule)
+    assert promising.asked[0] == POOL[5]
+    assert len(promising.asked) == 1 + 20
+    order = {"boca": view.belief.denoised.mean(axis=0), "promotion": history.evaluated.values}[rule]
+    assert promising.asked[1:] == [known[i] for i in np.argsort(-order, kind="stable")[:20]]
 
 
 # -- tables of a learned distance --------------------------------------------------------------------------------------
@@ -516,6 +593,24 @@ def test_neighbours_of_another_history_are_not_mixed_up():
     assert neighbours.nearest(archs[:3], archs[:1], 32).shape == (1, 3)  # no more than there are
 
 
+def test_neighbours_are_indexed_once_while_the_history_is_the_same(monkeypatch):
+    indexed = []
+
+    class Index(memory.NeighbourIndex):
+        def append(self, networks):
+            indexed.extend(networks)
+            super().append(networks)
+
+    monkeypatch.setattr(memory, "NeighbourIndex", Index)
+    archs = networks(9)
+    neighbours = NeighbourMemory(Otmann())
+    for n in (6, 9, 4, 9):  # it grows, is asked for as it was before, and again
+        assert neighbours.nearest(archs[:n], archs[:1], 1).tolist() == [[0]]
+    assert indexed == archs
+    neighbours.nearest(archs[1:6], archs[:1], 1)  # another one
+    assert indexed[9:] == archs[1:6]
+
+
 def test_the_nearest_are_by_the_middle_weight():
     assert N_NEAREST >= 2
     d_bar = np.array([[9.0, 1.0, 5.0], [3.0, 2.0, 1.0], [0.0, 5.0, 9.0]])
@@ -559,6 +654,30 @@ def test_of_thousands_the_64_best_are_remembered_and_436_of_the_others():
     values = np.arange(2000.0)
     known = [SimpleNamespace(fingerprint=f"{i:04}") for i in range(2000)]  # the best would be last in a fair sample
     assert knowledge._remembered(known, values).tolist() == [*range(436), *range(2000 - 64, 2000)]
+
+
+@pytest.mark.parametrize(("n_per_fit", "n_fitted"), [(4, 8), (16, 10)])
+@pytest.mark.parametrize("fidelity", [None, FIDELITY])
+def test_hyper_parameters_are_found_from_values_and_shares_up_to_the_last_time_due(
+    n_per_fit, n_fitted, fidelity, monkeypatch
+):
+    fitted = []
+
+    def fit_belief(rows, values, *, fidelities, **options):
+        fitted.append((len(values), None if fidelities is None else fidelities.tolist()))
+        return gp.fit_belief(rows, values, fidelities=fidelities, **options)
+
+    monkeypatch.setattr(knowledge, "fit_belief", fit_belief)
+    monkeypatch.setattr(knowledge, "N_PER_FIT", n_per_fit)
+    shares = [HIGH if fidelity is None or i % 3 else LOW for i in range(10)]
+    history = told(*((POOL[i], share, float(i)) for i, share in enumerate(shares)))
+    for local_above, is_local in ((9, True), (10, False)):
+        belief = gp.BeliefOptions(inference="map", n_restarts=1, local_above=local_above)
+        known = made(NASBOT, belief=belief, fidelity=fidelity)._knowledge
+        view = known.view(history, np.random.default_rng(0), knowledge.Stopwatch())
+        assert view.is_local is is_local
+        n = n_fitted if is_local else 10
+        assert fitted.pop() == (n, None if fidelity is None else shares[:n])
 
 
 def test_a_cost_needs_the_size_of_the_input():
