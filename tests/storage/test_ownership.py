@@ -1,6 +1,7 @@
 """A study has one driver and stays in its place; where that is broken from outside, nothing acknowledged is lost."""
 
 import sqlite3
+from contextlib import closing
 from random import Random
 
 import pytest
@@ -91,6 +92,24 @@ def test_requests_of_others_are_no_other_driver(driver, path):
         post_request(path, "pause")
         driver.save(sample_trial(n + 1))
     assert len(driver.requests()) == 3
+
+
+@pytest.mark.parametrize("table", ["trials", "runs"])
+@pytest.mark.parametrize(
+    "act", [lambda storage: storage.save(sample_trial(1)), SqliteStorage.requests], ids=["save", "look"]
+)
+def test_one_other_row_is_another_driver(driver, path, table, act):
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        for change in (1, -1):
+            other.execute(f"UPDATE {table} SET crc = crc + ?", (change,))
+        assert driver.requests() == ()  # somebody wrote, and all is as it was
+        other.execute(f"UPDATE {table} SET crc = crc + 1")
+        with pytest.raises(StudyError, match="another driver has taken over"):
+            act(driver)
+        other.execute(f"UPDATE {table} SET crc = crc - 1")
+        with pytest.raises(StudyError, match="another driver has taken over"):
+            driver.save(sample_trial(1))  # what is lost stays lost
+        assert other.execute("SELECT count(*) FROM trials").fetchone() == (1,)
 
 
 # -- the file itself ---------------------------------------------------------------------------------------------------
