@@ -82,3 +82,17 @@ def test_the_normalised_distance_is_at_most_1_and_0_where_there_is_no_mass() -> 
     )
     assert far.distance > far.masses_1.sum() + far.masses_2.sum()
     assert far.normalised_distance == 1.0
+
+
+@pytest.mark.parametrize("seed", [18, 19])
+def test_what_costs_as_much_unassigned_is_not_matched(seed):
+    """Layers that must not be matched cost no more unassigned, so a solver may do either; shown is the latter."""
+    rng = np.random.default_rng(seed)
+    one, other = (random_architecture("cnn", rng=rng, n_layers=int(rng.integers(6, 20))) for _ in range(2))
+    found = nasbot.explain(one, other)
+    alone = nasbot.distance(one, other, structural_weights=(found.structural_weight,))
+    assert found.distance == pytest.approx(alone.d, rel=1e-9)
+    assert not found.matched_mass[np.isinf(found.label_cost)].any()
+    assert found.matched_mass.sum(axis=1) + found.unassigned_1 == pytest.approx(found.masses_1)
+    assert found.matched_mass.sum(axis=0) + found.unassigned_2 == pytest.approx(found.masses_2)
+    json.dumps(found.to_dict(), allow_nan=False)

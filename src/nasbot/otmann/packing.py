@@ -204,28 +204,29 @@ def pack(archs: Sequence[Architecture], rules: RuleSet) -> PackedNetworks:
         label_numbers = kinds.of_layers
         tables = tuple(table[kinds.labels] for table in tables)  # type: ignore[assignment]
     role, factor, fixed_mass, group, exchange_classes = tables
-    n_kept = solver_for(WORK_PER_PACKED_LAYER * n_layers).pack_networks(
-        layer_offsets,
-        label_numbers,
-        units,
-        _offsets([len(arch.edges) for arch in archs]),
-        np.array(list(chain.from_iterable(sorted(arch.edges) for arch in archs)), np.int64).reshape(-1, 2),
-        role,
-        factor,
-        fixed_mass,
-        group,
-        n_groups,
-        exchange_classes,
-        n_classes,
-        float(rules.mass_rules.nonprocessing_mass),
-        float(rules.mass_rules.nonprocessing_floor),
-        0.0 if rules.mass_rules.logarithmic else float(rules.mass_rules.exponent),
-        features,
-        masses,
-        labels,
-        offsets,
-        total_masses,
-    )
+    with np.errstate(over="ignore"):  # as compiled code does; masses beyond floating point are refused below
+        n_kept = solver_for(WORK_PER_PACKED_LAYER * n_layers).pack_networks(
+            layer_offsets,
+            label_numbers,
+            units,
+            _offsets([len(arch.edges) for arch in archs]),
+            np.array(list(chain.from_iterable(sorted(arch.edges) for arch in archs)), np.int64).reshape(-1, 2),
+            role,
+            factor,
+            fixed_mass,
+            group,
+            n_groups,
+            exchange_classes,
+            n_classes,
+            float(rules.mass_rules.nonprocessing_mass),
+            float(rules.mass_rules.nonprocessing_floor),
+            0.0 if rules.mass_rules.logarithmic else float(rules.mass_rules.exponent),
+            features,
+            masses,
+            labels,
+            offsets,
+            total_masses,
+        )
     for i in np.flatnonzero(~(total_masses <= LARGEST_MASS)):
         check_finite(float(total_masses[i]), f"network {i}")
     order = np.argsort(total_masses, kind="stable")

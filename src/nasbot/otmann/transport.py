@@ -28,7 +28,8 @@ class Transport:
 def solve_transport(mass_1: ArrayLike, mass_2: ArrayLike, cost: ArrayLike) -> Transport:
     """Match masses at ``cost`` (n1, n2) a unit or leave them unassigned at 1 a unit and side; raises unless optimal.
 
-    A cost of NEVER_MATCH or more, infinity included, is never paid, so costs are clipped there without loss.
+    A cost of NEVER_MATCH or more, infinity included, is never paid: both sides unassigned cost as much. So costs are
+    clipped there without loss, and what the solver matched at that cost is unassigned.
     """
     mass_1, mass_2, cost = (np.ascontiguousarray(x, np.float64) for x in (mass_1, mass_2, cost))
     if cost.shape != (len(mass_1), len(mass_2)):
@@ -42,4 +43,8 @@ def solve_transport(mass_1: ArrayLike, mass_2: ArrayLike, cost: ArrayLike) -> Tr
     total_cost = solve_one(mass_1, mass_2, augmented_cost(np.minimum(cost, NEVER_MATCH)), plan)
     if total_cost == NOT_CONVERGED:
         raise SolverError(f"network simplex did not converge on a {cost.shape} problem; please report this case")
-    return Transport(float(total_cost), plan[1:, 1:], plan[1:, 0], plan[0, 1:])
+    matched = plan[1:, 1:]
+    freed = np.where(cost >= NEVER_MATCH, matched, 0.0)
+    return Transport(
+        float(total_cost), matched - freed, plan[1:, 0] + freed.sum(axis=1), plan[0, 1:] + freed.sum(axis=0)
+    )
