@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from nasbot._system import flags
-from nasbot.errors import FileError
+from nasbot.errors import FileError, NasbotError
 
 # A pipe without a writer must not be waited for; Windows would translate line ends in what is not O_BINARY.
 SAFELY = flags("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")
+
+
+@contextmanager
+def file_errors(said: str, *also: type[Exception]) -> Iterator[None]:
+    """What the system refuses in this ``with`` as FileError, ``said`` before its reason; our own errors as they are.
+
+    ``also`` is ValueError where a name may hold a NUL and nothing else is done.
+    """
+    refused: tuple[type[Exception], ...] = (OSError, *also)
+    try:
+        yield
+    except NasbotError:
+        raise
+    except refused as error:
+        raise FileError(f"{said}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def open_regular(path: Path, flags: int, *, owners: set[int] | None = None) -> int:

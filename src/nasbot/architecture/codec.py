@@ -18,11 +18,12 @@ from pathlib import Path
 from reprlib import Repr
 from typing import Any, NoReturn, TypeVar
 
+from nasbot._files import file_errors
 from nasbot.architecture.attributes import NORMS, Attributes
 from nasbot.architecture.labels import MAX_NAME_LENGTH, Vocabulary
 from nasbot.architecture.layer import MAX_EDGES, MAX_LAYERS, MAX_UNITS, Edge, Layer
 from nasbot.architecture.vocabularies import BUILT_IN, HOW_TO_NAME_ONE, OWN
-from nasbot.errors import CodecError, FileError, NasbotError, VocabularyError
+from nasbot.errors import CodecError, NasbotError, VocabularyError
 
 H = TypeVar("H", bound=Hashable)
 
@@ -106,19 +107,14 @@ def parts_of_json(text: str | bytes, vocabulary: Vocabulary | None = None) -> Pa
 
 def read(path: str | Path) -> bytes:
     """As much of a file as is ever looked at; FileError names it."""
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise FileError(f"cannot read {Path(path)}: {getattr(error, 'strerror', None) or error}") from None
+    with file_errors(f"cannot read {Path(path)}", ValueError), Path(path).open("rb") as file:
+        return file.read(MAX_BYTES + 1)
 
 
 def write(path: str | Path, text: str) -> None:
     """Write a line to a file; FileError names it."""
-    try:
+    with file_errors(f"cannot write {Path(path)}", ValueError):
         Path(path).write_text(text + "\n", encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise FileError(f"cannot write {Path(path)}: {getattr(error, 'strerror', None) or error}") from None
 
 
 @contextmanager

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from nasbot._files import file_errors
 from nasbot.callbacks.follower import Ended, Follower
 from nasbot.drawing.draw import draw
-from nasbot.errors import FileError, missing_extra
+from nasbot.errors import missing_extra
 from nasbot.plots.style import short
 from nasbot.trial import Direction, History, Point, Trial
 
@@ -90,10 +91,8 @@ class TensorBoardLog(Follower):
 
     def _writer(self, run: str) -> Any:
         if run not in self._writers:
-            try:
+            with file_errors(f"cannot write logs to {self.folder / run}"):
                 self._writers[run] = self._writer_of(str(self.folder / run))
-            except OSError as error:
-                raise FileError(f"cannot write logs to {self.folder / run}: {error.strerror or error}") from None
         return self._writers[run]
 
     def _close(self, run: str) -> None:

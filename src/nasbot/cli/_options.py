@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from nasbot.errors import FileError, OptionError
+from nasbot._files import file_errors
+from nasbot.errors import OptionError
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of a table.")]
 Study = Annotated[
@@ -83,8 +84,6 @@ def parsed_weights(text: str | None) -> tuple[float, ...] | None:
 def made_folder(path: str) -> Path:
     """The folder, created with its parents where it is missing."""
     folder = Path(path)
-    try:
+    with file_errors(f"cannot create the folder {path}", ValueError):
         folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        raise FileError(f"cannot create the folder {path}: {getattr(error, 'strerror', None) or error}") from None
     return folder

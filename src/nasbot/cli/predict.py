@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from nasbot._files import write_whole
+from nasbot._files import file_errors, write_whole
 from nasbot.cli._outcome import one_line
 from nasbot.errors import FileError, OptionError
 
@@ -108,10 +108,6 @@ def _written(model: Model, file: Path, out: Path, options: Mapping[str, Any], *,
         with TextIOWrapper(binary, encoding="utf-8", newline="") as stream:
             notes.append(predict_file(model, file, stream, **options))
 
-    try:
+    with file_errors(f"cannot write {out}"):
         write_whole(out, write)
-    except OSError as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"cannot write {out}: {error.strerror or error}") from None
     return notes[0]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nasbot._files import file_errors
 from nasbot.cli._options import As, Drop, ImageSize, Json, parsed_kinds
 from nasbot.cli._outcome import one_line
 from nasbot.cli._output import print_json
@@ -333,7 +334,9 @@ def data_named(data: str, target: str | tuple[str, ...] | None, folder: str | No
     path = Path(data)
     if "\0" in data or not data:
         raise FileError(f"cannot read the data {data!r}")
-    if _exists(path):
+    with file_errors(f"{path}: cannot be read"):  # a name that is too long, a folder that may not be entered
+        exists = path.exists()
+    if exists:
         return read_dataset(path, target, **options)
     if data in NAMES or (not path.suffix and len(path.parts) == 1):
         if data in NAMES and target is not None:
@@ -443,13 +446,6 @@ def _check_budget(text: str) -> None:
     from nasbot.study.budget import Budget
 
     Budget.of(text)
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError as error:  # a name that is too long, a folder that may not be entered
-        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def _no_such_data(data: str) -> None:

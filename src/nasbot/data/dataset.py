@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from nasbot import _json
-from nasbot._files import write_whole
+from nasbot._files import file_errors, write_whole
 from nasbot._rng import checked_seed
 from nasbot._typing import Json
 from nasbot.data.columns import CategoryColumn, DateColumn, DroppedColumn, NumberColumn
@@ -180,7 +180,7 @@ class Dataset:
         """
         place = Path(folder)
         description = place / "dataset.json"
-        try:
+        with file_errors(f"cannot write the data to {place}"):
             if description.exists():
                 if Dataset.load(place).fingerprint == self.fingerprint:
                     return
@@ -196,19 +196,14 @@ class Dataset:
             record |= {} if self.is_divided_at_random else {"is_divided_at_random": False}
             # Last, and whole or not at all: what lacks it is no data set.
             write_whole(description, json.dumps(record, allow_nan=False).encode())
-        except OSError as error:
-            if isinstance(error, FileError):
-                raise
-            raise FileError(f"cannot write the data to {place}: {error.strerror or error}") from None
 
     @classmethod
     def load(cls, folder: str | Path) -> Dataset:
         """What ``save`` wrote, as memory maps: several processes share the pages, and nothing is copied."""
         place = Path(folder)
         try:
-            record = _json.parsed((place / "dataset.json").read_bytes(), str(place / "dataset.json"))
-        except OSError as error:
-            raise FileError(f"{place}: no data set there: {error.strerror or error}") from None
+            with file_errors(f"{place}: no data set there"):
+                record = _json.parsed((place / "dataset.json").read_bytes(), str(place / "dataset.json"))
         except CodecError as error:
             raise StorageError(str(error)) from None
         expected = {"format", "name", "fingerprint", "kind", "n_outputs", "preprocessing"}
@@ -549,16 +544,19 @@ def _save_array(path: Path, array: np.ndarray) -> None:
     write_whole(path, lambda file: np.save(file, np.ascontiguousarray(array), allow_pickle=False))
 
 
+def stored_array(path: str | Path, *, mapped: bool = False) -> Any:
+    """The array in a file, in memory or as a map of the file; FileError, or StorageError where it is none."""
+    with file_errors(f"{path}: cannot be read"):
+        try:
+            return np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise StorageError(f"{path}: not an array: {str(error)[:120]}") from None
+
+
 def _loaded_part(place: Path, name: str, has_weights: bool) -> Part:
     arrays = []
     for what in ("X", "y", *(("weights",) if has_weights else ())):
-        path = place / f"{name}_{what}.npy"
-        try:
-            arrays.append(np.load(path, mmap_mode="r", allow_pickle=False))
-        except OSError as error:
-            raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
-        except ValueError as error:
-            raise StorageError(f"{path}: not an array: {str(error)[:120]}") from None
+        arrays.append(stored_array(place / f"{name}_{what}.npy", mapped=True))
     X, y = arrays[:2]
     weights = arrays[2] if has_weights else None
     if weights is not None and (weights.dtype != np.float32 or weights.shape != (len(X),)):

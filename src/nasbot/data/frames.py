@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbot._files import write_whole
+from nasbot._files import file_errors, write_whole
 from nasbot.errors import FileError, OptionError
 
 if TYPE_CHECKING:
@@ -51,8 +51,6 @@ def write_frame(frame: pd.DataFrame, path: str | Path, *, to: str, overwrite: bo
             frame.reset_index().to_parquet(content, engine="pyarrow", index=False)
         except ImportError:
             raise OptionError("to: parquet needs pyarrow: install nasbot with its extra, nasbot[parquet]") from None
-    try:
+    with file_errors(f"cannot write {path}"):
         write_whole(path, content.getvalue())
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror or error}") from None
     return path

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from nasbot._files import file_errors
 from nasbot.errors import DataError, FileError, OptionError
 
 FOLDER_VARIABLE = "NASBOT_DATA"
@@ -93,13 +94,12 @@ def _folder(name: str, folder: str | Path | None) -> Path:
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return {key: stored[key] for key in stored.files}
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path}: not an NPZ file: {str(error)[:120]}") from None
+    with file_errors(f"{path}: cannot be read"):
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                return {key: stored[key] for key in stored.files}
+        except (ValueError, EOFError, zipfile.BadZipFile) as error:
+            raise DataError(f"{path}: not an NPZ file: {str(error)[:120]}") from None
 
 
 def _cifar(place: Path) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:

@@ -9,8 +9,9 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
+from nasbot._files import file_errors
 from nasbot.drawing.scene import Path, Rectangle, Scene, Shape, Text
-from nasbot.errors import FileError, OptionError
+from nasbot.errors import OptionError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,13 +35,11 @@ def write_scene(scene: Scene, path: str | FilePath, *, scale: float = 1.0) -> Fi
         raise OptionError(f"cannot draw to {path.name!r}: the name must end in {' or '.join(ENDINGS)}")
     if not 0 < scale <= 100:
         raise OptionError(f"scale must be above 0 and at most 100, got {scale}")
-    try:
+    with file_errors(f"cannot write {path}"):
         if path.suffix.lower() == ".svg":
             path.write_text(svg(scene, scale=scale), encoding="utf-8")
         else:
             _paint_file(scene, path, scale=scale)
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror or error}") from None
     return path
 
 

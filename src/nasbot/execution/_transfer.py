@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from nasbot._files import write_whole
+from nasbot._files import file_errors, write_whole
 from nasbot.errors import FileError
 from nasbot.execution.base import Objective
 
@@ -87,8 +87,6 @@ def keep(objective: Objective, field: str, name: str, content: bytes) -> None:
     if field not in _fields(objective, "leaves") or not PLAIN_NAME.fullmatch(name):
         raise FileError(f"a file {name[:80]!r} for {field[:80]!r} came back, which the objective does not leave")
     folder = Path(getattr(objective, field))
-    try:
+    with file_errors(f"{folder / name}: cannot be written"):
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / name, content)
-    except OSError as error:
-        raise FileError(f"{folder / name}: cannot be written: {error.strerror or error}") from None

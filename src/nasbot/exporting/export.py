@@ -7,16 +7,16 @@ there only when they agree: a full disk or a wrong file never replaces what was 
 from __future__ import annotations
 
 import importlib.util
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
 
+from nasbot._files import file_errors
 from nasbot._rng import Role, stream
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, Vocabulary
@@ -130,20 +130,15 @@ def _placed(
     for path in writers:
         if path.exists() and not overwrite:
             raise FileError(f"{path} is there already; choose another name, or say overwrite (--overwrite)")
-    folder: Path | None = None
-    try:
-        folder = Path(tempfile.mkdtemp(prefix=".nasbot-export-", dir=target.parent))
+    with (
+        file_errors(f"cannot write {target}"),
+        TemporaryDirectory(prefix=".nasbot-export-", dir=target.parent, ignore_cleanup_errors=True) as name,
+    ):
+        folder = Path(name)
         for path, content in writers.items():
             (folder / path.name).write_bytes(content())
         check(folder / target.name)
         _exchange(folder, list(writers))
-    except OSError as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"cannot write {target}: {error.strerror or error}") from None
-    finally:
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
     return (target, *(path for path in writers if path != target))
 
 

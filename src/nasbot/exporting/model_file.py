@@ -19,13 +19,14 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from nasbot import _json
+from nasbot._files import file_errors
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, Vocabulary
 from nasbot.architecture.resources import resources
 from nasbot.data.intervals import Intervals
 from nasbot.data.preparations import Preparation
 from nasbot.data.preprocessing import Class, NumberTarget, Preprocessing
-from nasbot.errors import CodecError, FileError, NasbotError, OptionError, StorageError
+from nasbot.errors import CodecError, NasbotError, OptionError, StorageError
 from nasbot.training.ensemble import Ensemble, networks_of
 from nasbot.training.module import RATE_SCALE, Network, build
 from nasbot.training.predicting import outputs_of
@@ -177,10 +178,8 @@ def load_model(path: str | Path, *, vocabulary: Vocabulary | None = None) -> Mod
 
     ``vocabulary`` is that of the network, where it is not a built-in one.
     """
-    try:
+    with file_errors(f"cannot read {path}", ValueError):
         data = Path(path).read_bytes()
-    except (OSError, ValueError) as error:
-        raise FileError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     try:
         return model_from(data, vocabulary=vocabulary)
     except StorageError as error:

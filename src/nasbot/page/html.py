@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
-from nasbot._files import write_whole
+from nasbot._files import file_errors, write_whole
 from nasbot.drawing.draw import to_svg
-from nasbot.errors import FileError
 from nasbot.page.beside import Beside
 from nasbot.page.excerpt import Excerpt, shown
 from nasbot.page.figures import FIGURES, figure_json, near_record
@@ -108,10 +107,8 @@ def report_json(
 def write_report(html: str, path: str | Path) -> Path:
     """Write it, whole or not at all; FileError where that cannot be done."""
     path = Path(path)
-    try:
+    with file_errors(f"cannot write {path}", ValueError):
         write_whole(path, html.encode())
-    except (OSError, ValueError) as error:
-        raise FileError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from None
     return path
 
 

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nasbot._files import file_errors
 from nasbot.drawing.diff import network_diff
 from nasbot.drawing.diff_drawing import diff_scene
 from nasbot.drawing.draw import FAINT, FONT_SIZE, INK, TITLE_SIZE, network_scene
 from nasbot.drawing.matching import matching_scene
 from nasbot.drawing.render import ENDINGS, write_scene
 from nasbot.drawing.scene import Scene, Text, text_width
-from nasbot.errors import FileError, OptionError, StudyError
+from nasbot.errors import OptionError, StudyError
 from nasbot.otmann.matching import explain
 from nasbot.plots import series
 from nasbot.plots.belief_plots import plot_acquisition, plot_coverage, plot_forecasts, plot_log_density
@@ -154,12 +155,9 @@ def plot(source: Source, name: str, path: str | Path, *, options: PlotOptions | 
     if path.suffix.lower() not in ENDINGS:
         raise OptionError(f"cannot draw to {path.name!r}: the name must end in {' or '.join(ENDINGS)}")
     chosen = _chosen(name)
-    try:
-        chosen.write(Snapshot.of(source, name=title), path, options or PlotOptions())
-    except OSError as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"cannot write {path}: {error.strerror or error}") from None
+    snapshot = Snapshot.of(source, name=title)
+    with file_errors(f"cannot write {path}"):
+        chosen.write(snapshot, path, options or PlotOptions())
     return path
 
 

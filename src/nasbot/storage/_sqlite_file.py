@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from nasbot._files import unsafe
+from nasbot._files import file_errors, unsafe
 from nasbot._system import flags
 from nasbot.errors import FileError, NasbotError, StorageError
 from nasbot.storage import _schema
@@ -92,7 +92,7 @@ def explained(path: Path) -> Iterator[None]:
 
 def check_file(path: Path, *, must_exist: bool, any_content: bool = False) -> None:
     """Before SQLite sees it: clear words for what is no file, or no SQLite file. Makes the folder of a new study."""
-    try:
+    with file_errors(f"cannot open {path}", ValueError):
         _check_sidecars(path)
         if not path.exists() and not must_exist:
             if path.is_symlink():
@@ -103,10 +103,6 @@ def check_file(path: Path, *, must_exist: bool, any_content: bool = False) -> No
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise FileError(f"cannot open {path}: not a regular file")
             beginning = file.read(len(MAGIC))
-    except NasbotError:
-        raise
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise FileError(f"cannot open {path}: {getattr(error, 'strerror', None) or error}") from None
     if beginning not in (b"", MAGIC) and not any_content:
         raise StorageError(f"{path}: not a nasbot study (not an SQLite file)")
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
-from nasbot.errors import FileError, OptionError
+from nasbot._files import file_errors
+from nasbot.errors import OptionError
 
 SUFFIX = ".sqlite"
 FOLDER_VARIABLE = "NASBOT_STUDIES"
@@ -43,9 +45,6 @@ def studies_folder() -> Path:
 
 def study_files(folder: Path) -> list[Path]:
     """The files of a folder that are named as studies are, by name; none where there is no such folder."""
-    try:
+    with file_errors(f"cannot list {folder}", ValueError), suppress(FileNotFoundError, NotADirectoryError):
         return sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and path.is_file())
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except (OSError, ValueError) as error:
-        raise FileError(f"cannot list {folder}: {getattr(error, 'strerror', None) or error}") from None
+    return []

@@ -15,11 +15,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from nasbot._files import file_errors
 from nasbot._typing import Json
 from nasbot.architecture import Architecture
 from nasbot.candidate import Params
 from nasbot.data.dataset import Dataset
-from nasbot.errors import FileError
 from nasbot.training.folds import joined
 from nasbot.training.objective import Live, TrainingObjective, computing_threads, full_steps, trained_as
 from nasbot.training.recipes import recipe_of
@@ -132,7 +132,5 @@ def discard_refits(folder: str | Path, numbers: set[int]) -> None:
 
 def has_refit(folder: str | Path, number: int) -> bool:
     """Whether a refit of the trial is there, whole: its weights are written last."""
-    try:
+    with file_errors(f"{folder}: cannot be read"):
         return refit_weights_path(folder, number).is_file()
-    except OSError as error:
-        raise FileError(f"{folder}: cannot be read: {error.strerror or error}") from None

@@ -14,7 +14,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from nasbot._files import write_whole
+from nasbot._files import file_errors, write_whole
+from nasbot.data.dataset import stored_array
 from nasbot.errors import FileError, StorageError
 from nasbot.training.module import Network
 
@@ -41,30 +42,24 @@ def save_predictions(valid: np.ndarray, test: np.ndarray, path: str | Path) -> N
 
 def read_predictions(path: str | Path, n_valid: int) -> tuple[np.ndarray, np.ndarray]:
     """What ``save_predictions`` wrote: for the validation rows, of which there are ``n_valid``, and the test rows."""
-    try:
-        stored = np.load(path, allow_pickle=False)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, EOFError) as error:
-        raise StorageError(f"{path}: not an array: {str(error)[:120]}") from None
+    stored = stored_array(path)
     if not isinstance(stored, np.ndarray) or stored.dtype != np.float32 or stored.ndim != 2 or len(stored) < n_valid:
         raise StorageError(f"{path}: not the predictions for {n_valid:,} validation rows and the test rows")
     return stored[:n_valid], stored[n_valid:]
 
 
 def _write(place: Path, content: bytes, what: str) -> None:
-    try:
+    with file_errors(f"{place}: the {what} cannot be written"):
         place.parent.mkdir(parents=True, exist_ok=True)
         for seconds in WAITS_FOR_ROOM:
             try:
-                return write_whole(place, content, sync=True)
+                write_whole(place, content, sync=True)
+                return
             except OSError as error:
                 if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                     raise
                 time.sleep(seconds)
         write_whole(place, content, sync=True)
-    except OSError as error:
-        raise FileError(f"{place}: the {what} cannot be written: {error.strerror or error}") from None
 
 
 def load_weights(network: Network, path: str | Path) -> None:
@@ -82,12 +77,11 @@ def set_weights(network: Network, state: Mapping[str, Tensor], path: str | Path)
 
 def read_weights(path: str | Path) -> dict[str, Tensor]:
     """Tensors by their names."""
-    try:
-        state: dict[str, Tensor] = load_file(str(path))
-    except FileNotFoundError:
-        raise FileError(f"{path}: no weights there") from None
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except SafetensorError as error:
-        raise StorageError(f"{path}: not a safetensors file: {str(error)[:120]}") from None
+    with file_errors(f"{path}: cannot be read"):
+        try:
+            state: dict[str, Tensor] = load_file(str(path))
+        except FileNotFoundError:
+            raise FileError(f"{path}: no weights there") from None
+        except SafetensorError as error:
+            raise StorageError(f"{path}: not a safetensors file: {str(error)[:120]}") from None
     return {name: torch.clone(tensor) for name, tensor in state.items()}
