@@ -19,13 +19,14 @@ from nasbot.automl.model import member_of, model_of, refitted_trials
 from nasbot.automl.refits import expected_seconds, refit_model
 from nasbot.automl.summary import record_of
 from nasbot.candidate import Candidate
-from nasbot.execution import Interrupted, SerialExecutor
+from nasbot.execution import Interrupted, Job, SerialExecutor
 from nasbot.study import Study
+from nasbot.training import distilling
 from nasbot.training.distilling import share_of
 from nasbot.training.loop import train
 from nasbot.training.objective import TrainingObjective, trained_as
 from nasbot.training.recipes import FAST
-from nasbot.training.refitting import Length, length_of, rows_ratio, with_all_rows
+from nasbot.training.refitting import Length, RefitObjective, length_of, rows_ratio, with_all_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(10, 3, (240, 4))
@@ -98,7 +99,9 @@ def noisy(tmp_path):
 def taught(study, monkeypatch):
     """What the refits of a study would learn: their objective and jobs."""
     made: list = []
-    monkeypatch.setattr(refits, "_train", lambda jobs, objective, executor, seconds: made.extend([objective, jobs]))
+    monkeypatch.setattr(
+        refits, "_train", lambda jobs, objective, executor, seconds: made.extend([objective, list(jobs)])
+    )
     refit(study.files, study)
     return made
 
@@ -290,6 +293,24 @@ def refit(files, study, **options):
     refit_model(study.history, files, base, None, executor, seed=0, **{"seconds": None} | options)
 
 
+class Clocked(SerialExecutor):
+    """Its clock stands still, but for what each evaluation is said to take."""
+
+    def __init__(self, *takes):
+        super().__init__()
+        self.takes, self.time = list(takes), 0.0
+
+    def now(self):
+        return self.time
+
+    def wait(self, timeout=None):
+        is_busy = self._job is not None
+        events = super().wait(timeout)
+        if is_busy:
+            self.time += self.takes.pop(0)
+        return events
+
+
 def refits_in(files):
     return sorted(path.name for path in (files / WEIGHTS).glob("refit-*.safetensors"))
 
@@ -308,9 +329,40 @@ def test_only_what_fits_into_the_time_is_chosen(unrefitted, monkeypatch):
     monkeypatch.setattr(refits, "_train", lambda jobs, objective, executor, seconds: made.extend(jobs))
     made: list = []
     first = unrefitted.history[members_of(unrefitted).trials[0]]
-    refit(files, unrefitted, seconds=refits.SAFETY * 1.001 * first.seconds * rows_ratio(unrefitted.dataset))
+    in_time = refits.SAFETY * 1.001 * first.seconds * rows_ratio(unrefitted.dataset)
+    refit(files, unrefitted, seconds=in_time, executor=Clocked())
     assert [job.number for job in made] == [first.number]  # the others keep the weights of the search
     assert len(members_of(unrefitted).trials) > 1  # averaging gains more than refits do
+
+
+def test_each_refit_in_this_process_has_what_the_ones_before_it_left(unrefitted, monkeypatch):
+    """And not all of the time that there was for them together, one after the other."""
+    given = []
+    monkeypatch.setattr(RefitObjective, "__call__", lambda self, arch, params, trial: given.append(self.base.seconds))
+    n = len({*members_of(unrefitted).trials, unrefitted.history.best.number})
+    assert n == 3
+    refit(unrefitted.files, unrefitted, seconds=20.0, executor=Clocked(12.0, 8.0, 1.0))
+    assert given == pytest.approx([20.0 / refits.SAFETY, 8.0 / refits.SAFETY])  # and for the third nothing is left
+
+
+def test_a_refit_that_would_be_cut_short_is_not_begun_any_more(unrefitted):
+    given = []
+    jobs = [Job(trial.number, trial.candidate, 0, 1.0) for trial in unrefitted.history]
+    objective = RefitObjective(TrainingObjective(unrefitted.files / DATA), unrefitted.files / DATA, "", {})
+    clock = Clocked(6.0, 1.0)
+    clock.submit = lambda job: (given.append(job.number), SerialExecutor.submit(clock, job))
+    refits._train(dict(zip(jobs, (5.0, 6.0, 4.0), strict=True)), objective, clock, 10.0)
+    assert given == [0, 2]  # the second has 4 seconds left and needs 6; the third needs no more than there are
+
+
+def test_an_ensemble_is_not_asked_for_longer_than_there_is_time(noisy, monkeypatch):
+    base = TrainingObjective(noisy.files / DATA, noisy.recipe)
+    teachers = refits._teachers(noisy.history, noisy.files, noisy.dataset, base, None)
+    assert refits._lesson(teachers, noisy.history, noisy.files, noisy.dataset, "cpu", seconds=0.0) is None
+    threads = []
+    monkeypatch.setattr(distilling, "lesson_of", lambda *args, **options: threads.append(torch.get_num_threads()))
+    refits._lesson(teachers, noisy.history, noisy.files, noisy.dataset, "cpu")
+    assert threads == [1]  # that wait for nobody
 
 
 def test_refits_are_laid_out_on_the_workers(refitted):
@@ -332,7 +384,7 @@ def test_fewer_members_where_all_of_them_can_then_be_refitted(unrefitted, monkey
     monkeypatch.setattr(refits, "_train", lambda jobs, objective, executor, seconds: made.extend(jobs))
     made: list = []
     dearest = max(trial.seconds for trial in unrefitted.history) * rows_ratio(unrefitted.dataset)
-    refit(unrefitted.files, unrefitted, seconds=refits.SAFETY * 1.001 * dearest)
+    refit(unrefitted.files, unrefitted, seconds=refits.SAFETY * 1.001 * dearest, executor=Clocked())
     assert members_of(unrefitted).trials == (made[0].number,)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.ensemble import ExtraTreesRegressor
+from threadpoolctl import threadpool_info
 
 import nasbot
 from nasbot.automl import yardstick
@@ -21,6 +22,22 @@ def test_how_much_of_a_budget_it_takes():
     assert seconds_for(19.0) is None
     assert seconds_for(100.0) == 4.0
     assert seconds_for(3600.0) == 20.0
+
+
+@pytest.mark.parametrize(("numbers", "threads"), [(10_000_000, 1), (0, None)])
+def test_boosting_on_small_tables_waits_for_no_other_thread(monkeypatch, numbers, threads):
+    """Twenty times as long where others use the cores, for the sake of nothing."""
+    monkeypatch.setattr(yardstick, "WORTH_THREADS", numbers)
+    data = dataset_of(*load_diabetes(return_X_y=True))
+
+    def used():
+        return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "openmp"}
+
+    class Watching:
+        def fit(self, X, y, sample_weight):
+            return used()
+
+    assert yardstick._fitted(Watching(), data, [data.train]) == ({threads} if threads else used())
 
 
 def two_targets():

@@ -40,6 +40,22 @@ def test_numbers_are_taken_between_truth_and_mean():
     assert targets.dtype == np.float32
 
 
+def test_parts_of_the_rows_are_asked_about_at_once_and_stay_in_order():
+    X, y = friedman()
+    data = dataset_of(X, y, name="friedman")
+    asked = []
+
+    class Copying(Saying):
+        def forward(self, x):
+            asked.append(len(x))
+            return 1e-3 * x[:, :1]
+
+    voices = [Voice(Copying(), data, 1.0)]
+    whole, parts = (lesson_of(data, voices, 0.5, at_once=n) for n in (1, 3))
+    np.testing.assert_array_equal(whole, parts)
+    assert len(asked) == 2 + 6
+
+
 def test_a_wild_word_is_bounded_by_what_was_seen():
     data = dataset_of(*friedman(), name="friedman")
     targets = lesson_of(data, [Voice(Saying(1e9), data, 0.5), Voice(Saying(1e9), data, 0.5)], 0.5)

@@ -121,6 +121,14 @@ class Plan:
         return Budget(self._trials(self.budget.trials), (1 - ASSEMBLING_SHARE) * self.budget.seconds)
 
     @property
+    def end_of_finals(self) -> Budget:
+        """The same without what is kept for refits, where there are both."""
+        end = self.end
+        if end.seconds is None or self.refit_seconds is None:
+            return end
+        return Budget(end.trials, max(1e-3, end.seconds - self.refit_seconds))
+
+    @property
     def shortfall(self) -> str | None:
         """What people are told where not one full training fits into the search; None where one does."""
         needed, given = self.training_seconds, self.search.seconds

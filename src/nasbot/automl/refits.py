@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -24,24 +24,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nasbot._system import n_cores
+from nasbot.architecture import Architecture
 from nasbot.automl.ensemble import MAX_MEMBERS
 from nasbot.automl.files import DATA, WEIGHTS
 from nasbot.automl.members import Members, chosen_members, kept, settle
+from nasbot.candidate import Params
 from nasbot.data.metrics import truth_of
 from nasbot.errors import FileError, StorageError, StudyError
-from nasbot.execution import Executor, Finished, Job
+from nasbot.execution import Executor, Finished, Job, SerialExecutor
 from nasbot.execution.interruption import leaving_on_signals, shielded
-from nasbot.trial import History, Trial
+from nasbot.trial import History, Scored, Trial
 
 if TYPE_CHECKING:
     from nasbot.automl.limits import ModelLimits
     from nasbot.data.dataset import Dataset
     from nasbot.data.metrics import Metric
-    from nasbot.training.objective import TrainingObjective
-    from nasbot.training.refitting import Length
+    from nasbot.training.objective import Live, TrainingObjective
+    from nasbot.training.refitting import Length, RefitObjective
 
 SAFETY = 1.05  # by which refits must be expected to end before the budget does
 SHORTEST = 0.1  # seconds of a training that the end of the budget cuts short
+LESSON_SHARE = 0.25  # of the time that is left, for asking the ensemble about all rows; else the truth alone is learned
+ENOUGH_OF_A_REFIT = 0.75  # of its expected time: with less left the weights of the search stay
 # Of a budget in trials, which says nothing about time: no more refits than a third of the trials, or than these.
 TRIALS_PER_MEMBER, LEAST_MEMBERS = 3, 3
 ENOUGH_MEMBERS = 4  # fewer are not averaged so that all can be refitted
@@ -87,14 +91,17 @@ def refit_model(
 
     if history.best_here is None:
         return
+    end = math.inf if seconds is None else executor.now() + seconds
+
+    def left() -> float:
+        return max(0.0, end - executor.now())
+
     data, weights = Dataset.load(files / DATA), files / WEIGHTS
-    teachers, targets = _teachers(history, files, data, base, metric), None
-    if teachers is not None:
-        begun = time.monotonic()
-        targets = _lesson(teachers, history, files, data, base.device)
-        seconds = None if seconds is None else max(0.0, seconds - (time.monotonic() - begun))
+    teachers = _teachers(history, files, data, base, metric)
+    targets = None if teachers is None else _lesson(teachers, history, files, data, base.device, LESSON_SHARE * left())
     is_taught = targets is not None
-    members, refits = _affordable(history, files, data, base, metric, executor.slots, seconds, limits, is_taught)
+    time_left = None if seconds is None else left()
+    members, refits = _affordable(history, files, data, base, metric, executor.slots, time_left, limits, is_taught)
     wanted = {refit.trial.number: refit for refit in refits}
     discard_refits(weights, set(wanted))
     if members is not None:
@@ -102,14 +109,11 @@ def refit_model(
     missing = [refit for number, refit in wanted.items() if not has_refit(weights, number)]
     if missing:
         lengths = {refit.trial.number: refit.length for refit in missing}
-        if seconds is not None:
-            base = replace(base, seconds=min(base.seconds or math.inf, max(SHORTEST, seconds / SAFETY)))
-        objective = RefitObjective(base, base.data_folder, weights, lengths, targets)
         _train(
-            [Job(r.trial.number, r.trial.candidate, seed, r.trial.fidelity) for r in missing],
-            objective,
+            {Job(r.trial.number, r.trial.candidate, seed, r.trial.fidelity): r.seconds for r in missing},
+            RefitObjective(base, base.data_folder, weights, lengths, targets),
             executor,
-            seconds,
+            None if seconds is None else left(),
         )
 
 
@@ -173,14 +177,17 @@ def _teachers(
     return _Teachers(members, share) if share and len(members.trials) > 1 else None
 
 
-def _lesson(teachers: _Teachers, history: History, files: Path, data: Dataset, device: str) -> np.ndarray | None:
-    """What they say of all rows, and the truth, in their shares; None where weights of one are gone."""
+def _lesson(
+    teachers: _Teachers, history: History, files: Path, data: Dataset, device: str, seconds: float = math.inf
+) -> np.ndarray | None:
+    """What they say of all rows, and the truth, in their shares; None where weights of one are gone, or time is."""
     from nasbot.training.distilling import Voice, lesson_of
     from nasbot.training.fitting import with_weights
     from nasbot.training.objective import PREPARATION, computing_threads, weights_path
 
     weighted = zip(teachers.members.trials, teachers.members.weights, strict=True)
     members = [(history[number], weight) for number, weight in weighted]
+    end = time.monotonic() + seconds
 
     def preparation(member: tuple[Trial, float]) -> str:
         return str(member[0].candidate.params.get(PREPARATION, "standard"))
@@ -189,11 +196,14 @@ def _lesson(teachers: _Teachers, history: History, files: Path, data: Dataset, d
         for name, alike in groupby(sorted(members, key=preparation), key=preparation):
             prepared = data.prepared_as(name)
             for trial, weight in alike:
+                if time.monotonic() >= end:
+                    raise TimeoutError
                 network = with_weights(trial.arch, prepared, weights_path(files / WEIGHTS, trial.number))
                 yield Voice(network, prepared, weight)
 
-    with computing_threads(n_cores()), suppress(FileError, StorageError):  # no training runs meanwhile
-        return lesson_of(data, voices(), teachers.share, device=device)
+    # Threads that wait for each other at every small step would take fifty times as long on a machine that is busy.
+    with computing_threads(1), suppress(FileError, StorageError, TimeoutError):
+        return lesson_of(data, voices(), teachers.share, device=device, at_once=n_cores())  # no training runs meanwhile
     return None
 
 
@@ -269,23 +279,48 @@ def _share_until_best(trial: Trial) -> float:
 # -- training ----------------------------------------------------------------------------------------------------------
 
 
-def _train(jobs: Sequence[Job], objective: object, executor: Executor, seconds: float | None) -> None:
-    """Evaluate the jobs, those that time is left for; what fails leaves the weights of the search in its place."""
+def _train(jobs: Mapping[Job, float], objective: RefitObjective, executor: Executor, seconds: float | None) -> None:
+    """Evaluate the jobs, each with the seconds that it is expected to take, those that time is left for.
+
+    What fails, or is left out, leaves the weights of the search in its place.
+    """
+    end = math.inf if seconds is None else executor.now() + seconds
+
+    def left() -> float:
+        return max(0.0, end - executor.now())
+
     waiting, running = deque(jobs), set[int]()
     with leaving_on_signals(), shielded():
-        executor.start(objective)  # type: ignore[arg-type]  # it is callable
-        end = math.inf if seconds is None else executor.now() + seconds
+        executor.start(_InTime(objective, left) if isinstance(executor, SerialExecutor) else _within(objective, left()))
         try:
-            while (waiting or running) and executor.now() < end:
+            while (waiting or running) and left() > 0:
                 while waiting and len(running) < executor.slots:
                     job = waiting.popleft()
-                    executor.submit(job)
-                    running.add(job.number)
-                left = None if seconds is None else max(0.0, end - executor.now())
-                running -= {event.number for event in executor.wait(left) if isinstance(event, Finished)}
+                    if ENOUGH_OF_A_REFIT * jobs[job] <= left():
+                        executor.submit(job)
+                        running.add(job.number)
+                events = executor.wait(None if seconds is None else left())
+                running -= {event.number for event in events if isinstance(event, Finished)}
         finally:
             for number in sorted(running):
                 with suppress(StudyError):  # it has just ended
                     executor.cancel(number)
             while executor.wait(0):
                 pass
+
+
+@dataclass(frozen=True)
+class _InTime:
+    """The objective in this process, where nobody else could end a training when the budget is spent."""
+
+    objective: RefitObjective
+    left: Callable[[], float]
+
+    def __call__(self, arch: Architecture, params: Params, trial: Live) -> Scored:
+        return _within(self.objective, self.left())(arch, params, trial)
+
+
+def _within(objective: RefitObjective, seconds: float) -> RefitObjective:
+    """Refits that end after so many seconds at the latest."""
+    longest = min(objective.base.seconds or math.inf, max(SHORTEST, seconds / SAFETY))
+    return replace(objective, base=replace(objective.base, seconds=None if longest == math.inf else longest))

@@ -308,6 +308,7 @@ def search(
         rungs=rungs,
         n_pool=len(finder.initial_pool()),
     )
+    planned_at = time.monotonic()
     if plan.shortfall is not None:
         LOG.warning(plan.shortfall)
     has_length = plan.n_steps is None or chosen.settings(data.input_shape).n_steps is not None
@@ -353,8 +354,10 @@ def search(
         )
         told = with_progress(progress, on_change, plan.end if total.seconds is None else total, study.direction)
         study.plan = str(plan)
-        settles = stop_when_settled
-        drive(study, plan, trained, judged_by, limits, on_what.device, files, runs_on, max_failures, told, settles)
+        gone, settles = time.monotonic() - planned_at, stop_when_settled
+        drive(
+            study, plan, trained, judged_by, limits, on_what.device, files, runs_on, max_failures, told, settles, gone
+        )
     except BaseException:
         storage.close()
         raise

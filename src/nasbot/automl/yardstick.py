@@ -26,6 +26,7 @@ SHARE, MOST_SECONDS = 0.04, 20.0  # of a budget
 LEAST_BUDGET = 20.0  # seconds; with less there is no time for it
 MOST_TREES, MOST_ROUNDS = 100, 400
 FIRST_TREES, FIRST_ROUNDS = 4, 25
+WORTH_THREADS = 1_000_000  # numbers in a table from which gradient boosting computes with all cores
 KINDS = ("ExtraTrees", "gradient boosting")
 
 Grown: TypeAlias = Callable[[int], Any]  # a fresh model with so many trees
@@ -99,11 +100,16 @@ def _grower(name: str, *, classifies: bool, seed: int) -> Grown:
 
 
 def _fitted(model: Any, data: Dataset, parts: list[Part]) -> Any:
+    from threadpoolctl import threadpool_limits
+
     X, y = (np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "y"))
     weights = [data.loss_weights(part) for part in parts]
     given = [array for array in weights if array is not None]
     y = y if data.is_classification or data.n_outputs > 1 else y[:, 0]
-    return model.fit(X, y, sample_weight=np.concatenate(given) if given else None)
+    # Threads of gradient boosting wait for each other at every small step: where others use the machine's cores, twenty
+    # times as long for a few thousand rows as one thread takes.
+    with threadpool_limits(1 if X.size < WORTH_THREADS else None, user_api="openmp"):
+        return model.fit(X, y, sample_weight=np.concatenate(given) if given else None)
 
 
 def _said(model: Any, data: Dataset, part: Part) -> np.ndarray:

@@ -10,6 +10,7 @@ part, and learning from it is a third worse: so its share depends on what averag
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,16 +36,19 @@ class Voice:
     weight: float
 
 
-def lesson_of(data: Dataset, voices: Iterable[Voice], share: float, *, device: str = "cpu") -> np.ndarray:
+def lesson_of(
+    data: Dataset, voices: Iterable[Voice], share: float, *, device: str = "cpu", at_once: int = 1
+) -> np.ndarray:
     """What to learn of the training rows and then the validation rows: numbers, or probabilities of classes.
 
-    float32, (n, outputs): the truth, and by ``share`` what the ensemble says.
+    float32, (n, outputs): the truth, and by ``share`` what the ensemble says, which is asked about so many parts of the
+    rows at once.
     """
     rows = joined(data.train, data.valid)
     truth = np.eye(data.n_outputs, dtype=np.float32)[rows.y] if data.is_classification else rows.y
     mean = np.zeros(truth.shape)
     for voice in voices:
-        mean += voice.weight * _said(voice, device)
+        mean += voice.weight * _said(voice, device, at_once)
     np.clip(mean, truth.min(axis=0), truth.max(axis=0), out=mean)
     return np.asarray((1 - share) * truth + share * mean, dtype=np.float32)
 
@@ -55,10 +59,12 @@ def share_of(together: float, alone: float) -> float:
     return MOST * float(np.clip((left - OWN) / (NOISE - OWN), 0.0, 1.0))
 
 
-def _said(voice: Voice, device: str) -> np.ndarray:
+def _said(voice: Voice, device: str, at_once: int) -> np.ndarray:
     """Of the training rows and then the validation rows."""
     network = voice.network.to(device)
-    parts = (voice.data.train, voice.data.valid)
-    out = np.concatenate([predictions(network, tensor_of(part.X).to(device)).cpu().numpy() for part in parts])
+    whole = (voice.data.train, voice.data.valid)
+    parts = [tensor_of(x).to(device) for part in whole for x in np.array_split(part.X, at_once) if len(x)]
+    with ThreadPoolExecutor(at_once) as threads:
+        out = np.concatenate(list(threads.map(lambda x: predictions(network, x).cpu().numpy(), parts)))
     network.cpu()
     return np.exp(out) if voice.data.is_classification else out
