@@ -6,11 +6,14 @@ names the place; whoever reads a file turns it into the error of that file.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from types import NoneType
+from typing import Any, NoReturn, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -18,6 +21,7 @@ from nasbot._typing import Json
 from nasbot.errors import CodecError, OptionError
 
 MAX_DEPTH = 12
+T = TypeVar("T")
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -82,6 +86,11 @@ def mapping(value: object, where: str) -> Mapping[str, object]:
     return value
 
 
+def table(value: object) -> Mapping[str, Any]:
+    """An object, or an empty one where it is something else: for those who show what there is."""
+    return value if isinstance(value, Mapping) else {}
+
+
 def fields(value: object, where: str, names: Sequence[str], *, optional: Sequence[str] = ()) -> Mapping[str, object]:
     """An object with exactly these names; the ``optional`` ones may be missing."""
     if not isinstance(value, Mapping) or not set(names) <= set(value) <= {*names, *optional}:
@@ -130,11 +139,16 @@ def numbers(value: object, where: str) -> tuple[float, ...]:
     return tuple(number(item, where) for item in items(value, where))
 
 
-def scales(value: object) -> tuple[float, ...]:
+def scales(value: object, where: str = "scale") -> tuple[float, ...]:
     """A list of numbers above 0."""
-    found = numbers(value, "scale")
-    if any(scale <= 0 for scale in found):
-        raise CodecError("scale: expected numbers above 0")
+    return tuple(scale(item, where) for item in items(value, where))
+
+
+def scale(value: object, where: str = "scale") -> float:
+    """A number above 0."""
+    found = number(value, where)
+    if found <= 0:
+        raise CodecError(f"{where}: expected numbers above 0")
     return found
 
 
@@ -143,6 +157,65 @@ def whole(value: object, where: str, *, at_least: int = 0) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
         raise CodecError(f"{where}: expected a whole number >= {at_least}, got {_shown(value)}")
     return value
+
+
+# -- dataclasses of plain fields ---------------------------------------------------------------------------------------
+
+
+def record_of(value: Any) -> dict[str, Json]:
+    """A dataclass as JSON, tuples as lists; ``read_as`` gives an equal one."""
+    return {entry.name: _lists(getattr(value, entry.name)) for entry in dataclasses.fields(value)}
+
+
+def read_as(
+    kind: type[T],
+    record: object,
+    where: str,
+    *,
+    beside: Sequence[str] = (),
+    optional: bool = False,
+    **own: Callable[[object, str], Any],
+) -> T:
+    """The dataclass that ``record_of`` wrote, its fields of the types that it declares; CodecError for anything else.
+
+    Args:
+        beside: names that stand in the record beside the fields.
+        optional: whether fields may be missing, which are then at their defaults.
+        own: readers of fields that have a rule beyond their type.
+    """
+    types = _types(kind)  # type: ignore[arg-type]  # a class can be hashed
+    found = fields(record, where, (*beside, *(() if optional else types)), optional=tuple(types) if optional else ())
+    return kind(
+        **{
+            name: (own.get(name) or _reader(types[name]))(value, f"{where}, {name}")
+            for name, value in found.items()
+            if name in types
+        }
+    )
+
+
+@cache
+def _types(kind: type) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {entry.name: hints[entry.name] for entry in dataclasses.fields(kind)}
+
+
+@cache
+def _reader(kind: Any) -> Callable[[object, str], Any]:
+    """What reads a value of this type; of a field that may be None, one that is said."""
+    plain: dict[Any, Callable[[object, str], Any]] = {float: number, int: whole, str: text, bool: truth}
+    if kind in plain:
+        return plain[kind]
+    inner = [_reader(part) for part in get_args(kind) if part not in (NoneType, Ellipsis)]
+    if get_origin(kind) is tuple:
+        return lambda value, where: tuple(inner[0](item, where) for item in items(value, where))
+    if get_origin(kind) is Mapping:
+        return lambda value, where: {name: inner[1](item, where) for name, item in mapping(value, where).items()}
+    return inner[0]
+
+
+def _lists(value: Any) -> Any:
+    return [_lists(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _refuse_constant(name: str) -> NoReturn:

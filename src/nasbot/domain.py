@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from keyword import iskeyword
 from typing import TypeAlias
 
@@ -444,22 +444,12 @@ def check_pool(pool: Sequence[Candidate], domain: Domain) -> None:
 
 def params_to_dict(params: Mapping[str, Param]) -> dict[str, Json]:
     """The params of a domain as plain data; ``params_from_dict`` gives equal ones."""
-    return {name: _param_record(param) for name, param in params.items()}
+    return {name: {"form": type(param).__name__.lower(), **_json.record_of(param)} for name, param in params.items()}
 
 
 def params_from_dict(record: object) -> dict[str, Param]:
     """What ``params_to_dict`` wrote; CodecError for anything else."""
     return {name: _param(value, f"param {name[:40]}") for name, value in _json.mapping(record, "params").items()}
-
-
-def _param_record(param: Param) -> dict[str, Json]:
-    when: Json = None if param.when is None else list(param.when)
-    if isinstance(param, Choice):
-        values: Json = list(param.values)
-        return {"form": "choice", "values": values, "ordered": param.ordered, "default": param.default, "when": when}
-    name = "float" if isinstance(param, Float) else "integer"
-    limits: dict[str, Json] = {"low": param.low, "high": param.high, "log": param.log}
-    return {"form": name, **limits, "default": param.default, "when": when}
 
 
 def _param(record: object, where: str) -> Param:
@@ -470,13 +460,12 @@ def _param(record: object, where: str) -> Param:
             values = tuple(_scalar(value, where) for value in _json.items(entry["values"], where))
             ordered, default = _json.truth(entry["ordered"], where), _scalar(entry["default"], where)
             return Choice(*values, ordered=ordered, default=default, when=_when(entry["when"], where))
-        entry = _json.fields(record, where, ("form", "low", "high", "log", "default", "when"))
-        log, when = _json.truth(entry["log"], where), _when(entry["when"], where)
         if found == "float":
-            low, high, middle = (_json.number(entry[name], where) for name in ("low", "high", "default"))
-            return Float(low, high, log=log, default=middle, when=when)
-        least, most, usual = (_json.whole(entry[name], where, at_least=-(2**53)) for name in ("low", "high", "default"))
-        return Integer(least, most, log=log, default=usual, when=when)
+            return _json.read_as(Float, record, where, beside=("form",), when=_when)
+        any_sign = partial(_json.whole, at_least=-(2**53))
+        return _json.read_as(
+            Integer, record, where, beside=("form",), when=_when, low=any_sign, high=any_sign, default=any_sign
+        )
     except OptionError as error:
         raise CodecError(f"{where}: {error}") from None
 

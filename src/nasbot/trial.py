@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias, overload
+from typing import NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,9 +156,7 @@ class Stopped:
     @classmethod
     def from_dict(cls, record: object) -> Stopped:
         """What ``to_dict`` wrote; CodecError for anything else."""
-        found = _json.fields(record, "stopped", tuple(entry.name for entry in fields(cls)))
-        whole = ("step", "place", "among")
-        return cls(**{name: (_json.whole if name in whole else _json.number)(v, name) for name, v in found.items()})  # type: ignore[arg-type]
+        return _json.read_as(cls, record, "stopped")
 
 
 @dataclass(frozen=True)
@@ -221,20 +219,7 @@ class Provenance:
     @classmethod
     def from_dict(cls, record: object) -> Provenance:
         """What ``to_dict`` wrote; CodecError for anything else."""
-        found = _json.fields(record, "origin", (), optional=tuple(entry.name for entry in fields(cls)))
-        given: dict[str, Any] = {}
-        for name, value in found.items():
-            if name == "parents":
-                given[name] = tuple(_json.whole(item, name) for item in _json.items(value, name))
-            elif name in ("modifiers", "changes"):
-                given[name] = tuple(_json.text(item, name) for item in _json.items(value, name))
-            elif name == "of_trial":
-                given[name] = _json.whole(value, name)
-            elif name == "seconds":
-                given[name] = {part: _json.number(s, name) for part, s in _json.mapping(value, name).items()}
-            else:
-                given[name] = _json.text(value, name)
-        return cls(**given)
+        return _json.read_as(cls, record, "origin", optional=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,16 +254,7 @@ class Forecast:
     @classmethod
     def from_dict(cls, record: object) -> Forecast:
         """What ``to_dict`` wrote; CodecError for anything else."""
-        found = _json.fields(record, "forecast", (), optional=tuple(entry.name for entry in fields(cls)))
-        given: dict[str, Any] = {}
-        for name, value in found.items():
-            if name == "utility_by_phase":
-                given[name] = {phase: _json.number(u, name) for phase, u in _json.mapping(value, name).items()}
-            elif name == "repairs":
-                given[name] = _json.text(value, name)
-            else:
-                given[name] = (_json.whole if name == "n_utilities" else _json.number)(value, name)
-        return cls(**given)
+        return _json.read_as(cls, record, "forecast", optional=True)
 
 
 def _without_defaults(value: Provenance | Forecast) -> dict[str, Json]:

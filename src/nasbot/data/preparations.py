@@ -170,7 +170,7 @@ class Preparation:
 
     def to_dict(self) -> dict[str, Json]:
         """As JSON; ``from_dict`` gives an equal value."""
-        return {"form": self.name, "n_inputs": self.n_inputs, "numbers": [_record(number) for number in self.numbers]}
+        return {"form": self.name, "n_inputs": self.n_inputs, "numbers": [*map(_json.record_of, self.numbers)]}
 
     @classmethod
     def from_dict(cls, record: object) -> Preparation:
@@ -178,7 +178,8 @@ class Preparation:
         name = _json.form(record, "preparation", tuple(_FORMS))
         fields = _json.fields(record, "preparation", ("form", "n_inputs", "numbers"))
         numbers = [
-            _number(name, item, f"number {i}") for i, item in enumerate(_json.items(fields["numbers"], "numbers"))
+            _json.read_as(_FORMS[name], item, f"number {i}", input=_place, scale=_json.scale)
+            for i, item in enumerate(_json.items(fields["numbers"], "numbers"))
         ]
         return cls(name, _json.whole(fields["n_inputs"], "n_inputs", at_least=1), tuple(numbers))
 
@@ -214,27 +215,6 @@ def _evenly(ordered: np.ndarray, n: int) -> np.ndarray:
 def _check_ascending(values: Sequence[float], where: str) -> None:
     if len(values) < 2 or any(not a < b for a, b in pairwise(values)):
         raise CodecError(f"{where}: expected at least 2 ascending numbers")
-
-
-def _record(number: PreparedNumber) -> dict[str, Json]:
-    if isinstance(number, Robust):
-        return {"input": number.input, "centre": number.centre, "scale": number.scale}
-    if isinstance(number, Quantile):
-        return {"input": number.input, "knots": list(number.knots), "scores": list(number.scores)}
-    return {"input": number.input, "edges": list(number.edges)}
-
-
-def _number(form: str, record: object, where: str) -> PreparedNumber:
-    if form == Robust.form:
-        fields = _json.fields(record, where, ("input", "centre", "scale"))
-        input, scale = _place(fields["input"], where), _json.scales([fields["scale"]])[0]
-        return Robust(input, _json.number(fields["centre"], where), scale)
-    if form == Quantile.form:
-        fields = _json.fields(record, where, ("input", "knots", "scores"))
-        knots, scores = _json.numbers(fields["knots"], where), _json.numbers(fields["scores"], where)
-        return Quantile(_place(fields["input"], where), knots, scores)
-    fields = _json.fields(record, where, ("input", "edges"))
-    return Bins(_place(fields["input"], where), _json.numbers(fields["edges"], where))
 
 
 def _place(value: object, where: str) -> int:

@@ -28,6 +28,12 @@ VERSION = 1
 VERSION_WITH_PREPARATION = 2
 LIMITED = "limited number"  # the form of a target whose predictions have limits
 Class: TypeAlias = "str | bool | int | float"
+FORMS: Mapping[type[Column], str] = {
+    NumberColumn: "number",
+    CategoryColumn: "category",
+    DateColumn: "date",
+    DroppedColumn: "dropped",
+}
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ class Table:
 
     def to_dict(self) -> dict[str, Json]:
         """As JSON."""
-        return {"form": "table", "columns": [_column_record(column) for column in self.columns]}
+        return {"form": "table", "columns": [{"form": FORMS[type(c)], **_json.record_of(c)} for c in self.columns]}
 
 
 @dataclass(frozen=True)
@@ -93,13 +99,7 @@ class Images:
 
     def to_dict(self) -> dict[str, Json]:
         """As JSON."""
-        return {
-            "form": "images",
-            "shape": list(self.shape),
-            "channels_last": self.channels_last,
-            "centres": list(self.centres),
-            "scales": list(self.scales),
-        }
+        return {"form": "images", **_json.record_of(self)}
 
 
 @dataclass(frozen=True)
@@ -145,13 +145,10 @@ class NumberTarget:
 
     def to_dict(self) -> dict[str, Json]:
         """As JSON."""
-        record: dict[str, Json] = {
-            "form": LIMITED if self.limits else "number",
-            "names": list(self.names),
-            "centres": list(self.centres),
-            "scales": list(self.scales),
-        }
-        return {**record, "limits": [list(pair) for pair in self.limits]} if self.limits else record
+        record = {"form": LIMITED if self.limits else "number", **_json.record_of(self)}
+        if not self.limits:
+            del record["limits"]
+        return record
 
 
 @dataclass(frozen=True)
@@ -196,7 +193,7 @@ class ClassTarget:
 
     def to_dict(self) -> dict[str, Json]:
         """As JSON."""
-        return {"form": "class", "name": self.name, "classes": list(self.classes)}
+        return {"form": "class", **_json.record_of(self)}
 
 
 @dataclass(frozen=True)
@@ -317,36 +314,6 @@ def _class_key(value: Any) -> tuple[str, Any]:
 # -- reading JSON ------------------------------------------------------------------------------------------------------
 
 
-def _column_record(column: Column) -> dict[str, Json]:
-    if isinstance(column, NumberColumn):
-        return {
-            "form": "number",
-            "name": column.name,
-            "fill": column.fill,
-            "centre": column.centre,
-            "scale": column.scale,
-            "marks_gaps": column.marks_gaps,
-        }
-    if isinstance(column, CategoryColumn):
-        return {
-            "form": "category",
-            "name": column.name,
-            "values": list(column.values),
-            "marks_gaps": column.marks_gaps,
-        }
-    if isinstance(column, DateColumn):
-        return {
-            "form": "date",
-            "name": column.name,
-            "order": column.order,
-            "parts": list(column.parts),
-            "centres": list(column.centres),
-            "scales": list(column.scales),
-            "marks_gaps": column.marks_gaps,
-        }
-    return {"form": "dropped", "name": column.name, "reason": column.reason}
-
-
 def _inputs(record: object) -> Table | Images:
     form = _json.form(record, "inputs", ("table", "images"))
     if form == "table":
@@ -354,84 +321,59 @@ def _inputs(record: object) -> Table | Images:
         return Table(
             tuple(_column(item, f"column {i}") for i, item in enumerate(_json.items(fields["columns"], "columns")))
         )
-    fields = _json.fields(record, "inputs", ("form", "shape", "channels_last", "centres", "scales"))
-    shape = tuple(_json.whole(side, "shape", at_least=1) for side in _json.items(fields["shape"], "shape"))
+    images = _json.read_as(Images, record, "inputs", beside=("form",), shape=_shape, scales=_json.scales)
+    if not len(images.centres) == len(images.scales) == images.shape[0]:
+        raise CodecError(f"centres and scales: expected one for each of {images.shape[0]} channels")
+    return images
+
+
+def _shape(value: object, where: str) -> tuple[int, ...]:
+    shape = tuple(_json.whole(side, where, at_least=1) for side in _json.items(value, where))
     if len(shape) != 3:
-        raise CodecError(f"shape: expected 3 numbers, got {len(shape)}")
-    centres, scales = _json.numbers(fields["centres"], "centres"), _json.scales(fields["scales"])
-    if not len(centres) == len(scales) == shape[0]:
-        raise CodecError(f"centres and scales: expected one for each of {shape[0]} channels")
-    return Images(
-        (shape[0], shape[1], shape[2]), _json.truth(fields["channels_last"], "channels_last"), centres, scales
-    )
+        raise CodecError(f"{where}: expected 3 numbers, got {len(shape)}")
+    return shape
 
 
 def _column(record: object, where: str) -> Column:
-    form = _json.form(record, where, ("number", "category", "date", "dropped"))
-    if form == "number":
-        fields = _json.fields(record, where, ("form", "name", "fill", "centre", "scale", "marks_gaps"))
-        return NumberColumn(
-            _json.text(fields["name"], where),
-            _json.number(fields["fill"], where),
-            _json.number(fields["centre"], where),
-            _json.scales([fields["scale"]])[0],
-            _json.truth(fields["marks_gaps"], where),
-        )
-    if form == "category":
-        fields = _json.fields(record, where, ("form", "name", "values", "marks_gaps"))
-        values = tuple(_json.text(value, where) for value in _json.items(fields["values"], where))
-        return CategoryColumn(_json.text(fields["name"], where), values, _json.truth(fields["marks_gaps"], where))
-    if form == "date":
-        return _date_column(record, where)
-    fields = _json.fields(record, where, ("form", "name", "reason"))
-    return DroppedColumn(_json.text(fields["name"], where), _json.text(fields["reason"], where))
-
-
-def _date_column(record: object, where: str) -> DateColumn:
-    fields = _json.fields(record, where, ("form", "name", "order", "parts", "centres", "scales", "marks_gaps"))
-    parts = tuple(_json.text(part, where) for part in _json.items(fields["parts"], where))
-    centres, scales = _json.numbers(fields["centres"], where), _json.scales(fields["scales"])
-    order = _json.text(fields["order"], where)
-    if order not in ORDERS or not parts or not set(parts) <= set(PARTS):
-        raise CodecError(f"{where}: expected an order among {', '.join(ORDERS)} and parts among {', '.join(PARTS)}")
-    if not len(parts) == len(centres) == len(scales):
-        raise CodecError(f"{where}: expected a centre and a scale for each of {len(parts)} parts")
-    marks_gaps = _json.truth(fields["marks_gaps"], where)
-    return DateColumn(_json.text(fields["name"], where), order, parts, centres, scales, marks_gaps)
+    form = _json.form(record, where, tuple(FORMS.values()))
+    kind = next(kind for kind, name in FORMS.items() if name == form)
+    column = _json.read_as(kind, record, where, beside=("form",), scale=_json.scale, scales=_json.scales)
+    if isinstance(column, DateColumn):
+        parts = column.parts
+        if column.order not in ORDERS or not parts or not set(parts) <= set(PARTS):
+            raise CodecError(f"{where}: expected an order among {', '.join(ORDERS)} and parts among {', '.join(PARTS)}")
+        if not len(parts) == len(column.centres) == len(column.scales):
+            raise CodecError(f"{where}: expected a centre and a scale for each of {len(parts)} parts")
+    return column
 
 
 def _target(record: object) -> NumberTarget | ClassTarget:
     form = _json.form(record, "target", ("number", LIMITED, "class"))
-    if form != "class":
-        known, limited = ("form", "names", "centres", "scales"), form == LIMITED
-        fields = _json.fields(record, "target", (*known, "limits") if limited else known)
-        names = tuple(_json.text(name, "names") for name in _json.items(fields["names"], "names"))
-        centres, scales = _json.numbers(fields["centres"], "centres"), _json.scales(fields["scales"])
-        if not names or not len(names) == len(centres) == len(scales):
-            raise CodecError("target: expected as many centres and scales as names, and at least one")
-        limits = tuple(_limits(pair) for pair in _json.items(fields["limits"], "limits")) if limited else ()
-        if len(limits) != len(names) * limited:
-            raise CodecError(f"limits: expected one pair for each of {len(names)} names, got {len(limits)}")
-        return NumberTarget(names, centres, scales, limits)
-    fields = _json.fields(record, "target", ("form", "name", "classes"))
-    classes = tuple(_class(value) for value in _json.items(fields["classes"], "classes"))
-    if len(classes) < 2 or len({_class_key(value) for value in classes}) != len(classes):
-        raise CodecError("target: expected at least 2 classes, all different")
-    return ClassTarget(_json.text(fields["name"], "target"), classes)
+    if form == "class":
+        target = _json.read_as(ClassTarget, record, "target", beside=("form",), classes=_classes)
+        if len(target.classes) < 2 or len(set(map(_class_key, target.classes))) != len(target.classes):
+            raise CodecError("target: expected at least 2 classes, all different")
+        return target
+    if form == "number":
+        record = {**_json.fields(record, "target", ("form", "names", "centres", "scales")), "limits": []}
+    numbers = _json.read_as(NumberTarget, record, "target", beside=("form",), scales=_json.scales, limits=_limits)
+    if not numbers.names or not len(numbers.names) == len(numbers.centres) == len(numbers.scales):
+        raise CodecError("target: expected as many centres and scales as names, and at least one")
+    n = len(numbers.limits)
+    if n != len(numbers.names) * (form == LIMITED):
+        raise CodecError(f"limits: expected one pair for each of {len(numbers.names)} names, got {n}")
+    return numbers
 
 
-def _limits(value: object) -> tuple[float, float]:
-    pair = _json.numbers(value, "limits")
-    if len(pair) != 2 or not pair[0] < pair[1]:
-        raise CodecError(f"limits: expected pairs of ascending numbers, got {_shown(value)}")
-    return pair[0], pair[1]
+def _limits(value: object, where: str) -> tuple[tuple[float, ...], ...]:
+    pairs = tuple(_json.numbers(pair, where) for pair in _json.items(value, where))
+    for pair in pairs:
+        if len(pair) != 2 or not pair[0] < pair[1]:
+            raise CodecError(f"limits: expected pairs of ascending numbers, got {repr(pair)[:60]}")
+    return pairs
 
 
-def _class(value: object) -> Class:
-    if isinstance(value, str | bool | int):
-        return value
-    return _json.number(value, "classes")
-
-
-def _shown(value: object) -> str:
-    return repr(value)[:60]
+def _classes(value: object, where: str) -> tuple[Class, ...]:
+    return tuple(
+        item if isinstance(item, str | bool | int) else _json.number(item, where) for item in _json.items(value, where)
+    )
