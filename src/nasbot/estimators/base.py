@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -20,52 +20,34 @@ from nasbot.otmann.models import as_architecture
 MAX_SEED = 2**31 - 1
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SearchEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """A search for a network, as a scikit-learn estimator; its subclasses say what is predicted."""
+    """A search for a network, as a scikit-learn estimator; its subclasses say what is predicted.
+
+    scikit-learn finds the parameters in the signature of ``__init__``, which a dataclass has from its fields.
+    """
 
     _task: ClassVar[str]
     _takes_images: ClassVar[bool]
 
-    def __init__(
-        self,
-        *,
-        budget: int | str = 20,
-        metric: str | None = None,
-        study: str | Path | None = None,
-        workers: int = 1,
-        searcher: str = "nasbot",
-        recipe: str = "fast",
-        steps: int | None = None,
-        seconds_per_trial: float | None = None,
-        start_from: Iterable[Any] = (),
-        validation_fraction: float = 0.2,
-        ensemble: bool = True,
-        folds: int | str = "auto",
-        refit: bool = True,
-        tune: Any = "auto",
-        attributes: Any = None,
-        fidelity: Any = None,
-        pool: Any = "default",
-        random_state: Any = 0,
-    ) -> None:
-        self.budget = budget
-        self.metric = metric
-        self.study = study
-        self.workers = workers
-        self.searcher = searcher
-        self.recipe = recipe
-        self.steps = steps
-        self.seconds_per_trial = seconds_per_trial
-        self.start_from = start_from
-        self.validation_fraction = validation_fraction
-        self.ensemble = ensemble
-        self.folds = folds
-        self.refit = refit
-        self.tune = tune
-        self.attributes = attributes
-        self.fidelity = fidelity
-        self.pool = pool
-        self.random_state = random_state
+    budget: int | str = 20
+    metric: str | None = None
+    study: str | Path | None = None
+    workers: int = 1
+    searcher: str = "nasbot"
+    recipe: str = "fast"
+    steps: int | None = None
+    seconds_per_trial: float | None = None
+    start_from: Iterable[Any] = ()
+    validation_fraction: float = 0.2
+    ensemble: bool = True
+    folds: int | str = "auto"
+    refit: bool = True
+    tune: Any = "auto"
+    attributes: Any = None
+    fidelity: Any = None
+    pool: Any = "default"
+    random_state: Any = 0
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from nasbot.errors import DataError
 from nasbot.estimators.base import SearchEstimator
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NASBOTClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Predict classes, and how likely each is, with the best network of a search.
 
@@ -53,50 +54,7 @@ class NASBOTClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc] 
     _task: ClassVar[str] = "classification"
     _takes_images: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        *,
-        budget: int | str = 20,
-        metric: str | None = None,
-        class_weight: str | Mapping[Any, float] | None = None,
-        study: str | Path | None = None,
-        workers: int = 1,
-        searcher: str = "nasbot",
-        recipe: str = "fast",
-        steps: int | None = None,
-        seconds_per_trial: float | None = None,
-        start_from: Iterable[Any] = (),
-        validation_fraction: float = 0.2,
-        ensemble: bool = True,
-        folds: int | str = "auto",
-        refit: bool = True,
-        tune: Any = "auto",
-        attributes: Any = None,
-        fidelity: Any = None,
-        pool: Any = "default",
-        random_state: Any = 0,
-    ) -> None:
-        super().__init__(
-            budget=budget,
-            metric=metric,
-            study=study,
-            workers=workers,
-            searcher=searcher,
-            recipe=recipe,
-            steps=steps,
-            seconds_per_trial=seconds_per_trial,
-            start_from=start_from,
-            validation_fraction=validation_fraction,
-            ensemble=ensemble,
-            folds=folds,
-            refit=refit,
-            tune=tune,
-            attributes=attributes,
-            fidelity=fidelity,
-            pool=pool,
-            random_state=random_state,
-        )
-        self.class_weight = class_weight
+    class_weight: str | Mapping[Any, float] | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Search for the network that tells the classes y, of shape (n,), from the rows of X.
