@@ -36,14 +36,14 @@ def test_nothing_in_a_file_is_trusted(path, read_only):
 
 def test_a_request_is_on_the_disk_when_it_is_acknowledged(path, monkeypatch):
     make(path).close()
-    statements, original = [], sqlite.connected
+    statements, original = [], _sqlite_file.connected
 
     def traced(*arguments):
         db = original(*arguments)
         db.set_trace_callback(statements.append)
         return db
 
-    monkeypatch.setattr(sqlite, "connected", traced)
+    monkeypatch.setattr(_sqlite_file, "connected", traced)
     post_request(path, "pause")
     assert statements.index("PRAGMA synchronous = FULL") < statements.index("BEGIN IMMEDIATE")
 

@@ -386,7 +386,7 @@ def test_a_reader_that_polls_decodes_only_what_may_have_changed(path, monkeypatc
         decoded.append(row[0])
         return trial_of(row, *others)
 
-    monkeypatch.setattr("nasbot.storage.sqlite.trial_of", decode)
+    monkeypatch.setattr("nasbot.storage._rows.trial_of", decode)
     driver.create(SETTINGS, [sample_trial(n) for n in range(20)])
     for n in range(15):
         running = sample_trial(n).begun(1.0)

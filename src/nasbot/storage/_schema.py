@@ -15,13 +15,40 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from functools import cache
+from typing import TypeVar
 
 from nasbot._versions import version_of
 from nasbot.errors import StorageError
 from nasbot.storage._rows import COLUMNS, OLD_COLUMNS, crc, direction_of, upgraded_point, upgraded_trial
 
 APPLICATION_ID = 0x4E415342  # "NASB"
+T = TypeVar("T")
 UNKNOWN_VERSION = "unknown"  # of a nasbot that is not installed
+
+# Trials of any version: what a cause may be, and which columns came later, are filled in.
+TRIALS = """CREATE TABLE {name} (
+    number INTEGER PRIMARY KEY CHECK (number >= 0),
+    state TEXT NOT NULL CHECK (state IN ('waiting', 'running', 'completed', 'failed', 'cancelled')),
+    value REAL CHECK (value BETWEEN -1.7976931348623157e308 AND 1.7976931348623157e308),
+    cause TEXT{causes},
+    message TEXT,
+    details TEXT,
+    rank INTEGER UNIQUE CHECK (rank >= 0),
+    proposed_after INTEGER NOT NULL CHECK (proposed_after >= 0),
+    attempts INTEGER NOT NULL CHECK (attempts >= 0),
+    interruptions INTEGER NOT NULL CHECK (interruptions >= 0),
+    started REAL,
+    finished REAL,
+    notes TEXT NOT NULL,
+    arch TEXT NOT NULL,
+{more}    crc INTEGER NOT NULL,
+    CHECK ((state = 'completed') = (value IS NOT NULL)),
+    CHECK ((state = 'failed') = (cause IS NOT NULL)),
+    CHECK ((state IN ('completed', 'failed', 'cancelled')) = (rank IS NOT NULL)),
+    CHECK ((rank IS NULL) = (finished IS NULL)),
+    CHECK (state != 'running' OR started IS NOT NULL),
+    CHECK (state != 'waiting' OR started IS NULL)
+) STRICT"""
 
 TABLES_1 = (
     """CREATE TABLE migrations (
@@ -34,29 +61,11 @@ TABLES_1 = (
     record TEXT NOT NULL,
     crc INTEGER NOT NULL
 ) STRICT""",
-    """CREATE TABLE trials (
-    number INTEGER PRIMARY KEY CHECK (number >= 0),
-    state TEXT NOT NULL CHECK (state IN ('waiting', 'running', 'completed', 'failed', 'cancelled')),
-    value REAL CHECK (value BETWEEN -1.7976931348623157e308 AND 1.7976931348623157e308),
-    cause TEXT CHECK (cause IN ('nan', 'exception', 'oom', 'timeout', 'killed', 'crashed', 'refused')),
-    message TEXT,
-    details TEXT,
-    rank INTEGER UNIQUE CHECK (rank >= 0),
-    proposed_after INTEGER NOT NULL CHECK (proposed_after >= 0),
-    attempts INTEGER NOT NULL CHECK (attempts >= 0),
-    interruptions INTEGER NOT NULL CHECK (interruptions >= 0),
-    started REAL,
-    finished REAL,
-    notes TEXT NOT NULL,
-    arch TEXT NOT NULL,
-    crc INTEGER NOT NULL,
-    CHECK ((state = 'completed') = (value IS NOT NULL)),
-    CHECK ((state = 'failed') = (cause IS NOT NULL)),
-    CHECK ((state IN ('completed', 'failed', 'cancelled')) = (rank IS NOT NULL)),
-    CHECK ((rank IS NULL) = (finished IS NULL)),
-    CHECK (state != 'running' OR started IS NOT NULL),
-    CHECK (state != 'waiting' OR started IS NULL)
-) STRICT""",
+    TRIALS.format(
+        name="trials",
+        causes=" CHECK (cause IN ('nan', 'exception', 'oom', 'timeout', 'killed', 'crashed', 'refused'))",
+        more="",
+    ),
     """CREATE TABLE points (
     trial INTEGER NOT NULL REFERENCES trials (number),
     position INTEGER NOT NULL CHECK (position >= 0),
@@ -94,34 +103,16 @@ TABLES_2 = (
 
 # Candidates with params and fidelities, typed origins and forecasts, values in the objective's own sense. Causes of
 # failures are checked by the reader, so that a new one needs no new tables.
-TRIALS_3 = """CREATE TABLE trials_3 (
-    number INTEGER PRIMARY KEY CHECK (number >= 0),
-    state TEXT NOT NULL CHECK (state IN ('waiting', 'running', 'completed', 'failed', 'cancelled')),
-    value REAL CHECK (value BETWEEN -1.7976931348623157e308 AND 1.7976931348623157e308),
-    cause TEXT,
-    message TEXT,
-    details TEXT,
-    rank INTEGER UNIQUE CHECK (rank >= 0),
-    proposed_after INTEGER NOT NULL CHECK (proposed_after >= 0),
-    attempts INTEGER NOT NULL CHECK (attempts >= 0),
-    interruptions INTEGER NOT NULL CHECK (interruptions >= 0),
-    started REAL,
-    finished REAL,
-    notes TEXT NOT NULL,
-    arch TEXT NOT NULL,
-    params TEXT NOT NULL,
+TRIALS_3 = TRIALS.format(
+    name="trials_3",
+    causes="",
+    more="""    params TEXT NOT NULL,
     fidelity REAL NOT NULL CHECK (fidelity > 0),
     promoted_from INTEGER CHECK (promoted_from >= 0),
     origin TEXT NOT NULL,
     forecast TEXT,
-    crc INTEGER NOT NULL,
-    CHECK ((state = 'completed') = (value IS NOT NULL)),
-    CHECK ((state = 'failed') = (cause IS NOT NULL)),
-    CHECK ((state IN ('completed', 'failed', 'cancelled')) = (rank IS NOT NULL)),
-    CHECK ((rank IS NULL) = (finished IS NULL)),
-    CHECK (state != 'running' OR started IS NOT NULL),
-    CHECK (state != 'waiting' OR started IS NULL)
-) STRICT"""
+""",
+)
 
 
 def _rewrite_trials(db: sqlite3.Connection) -> None:
@@ -188,8 +179,8 @@ def _migrate(db: sqlite3.Connection, found: int) -> None:
     """All steps in one transaction: a file is of the old version or of the new one."""
     kept = db.execute("PRAGMA foreign_keys").fetchone()[0]
     db.execute("PRAGMA foreign_keys = OFF")  # a table that others refer to is made anew; cannot be changed inside
-    db.execute("BEGIN IMMEDIATE")
-    try:
+
+    def migrate(db: sqlite3.Connection) -> None:
         for step in range(found, VERSION):
             _take(db, MIGRATIONS[step])
             when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -198,13 +189,24 @@ def _migrate(db: sqlite3.Connection, found: int) -> None:
             )
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {VERSION}")
+
+    try:
+        in_transaction(db, migrate)
+    finally:
+        db.execute(f"PRAGMA foreign_keys = {kept:d}")
+
+
+def in_transaction(db: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+    """What ``work`` gives, committed; where it raises, nothing of it is kept."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        result = work(db)
         db.execute("COMMIT")
     except BaseException:
         if db.in_transaction:
             db.execute("ROLLBACK")
         raise
-    finally:
-        db.execute(f"PRAGMA foreign_keys = {kept:d}")
+    return result
 
 
 def _take(db: sqlite3.Connection, steps: tuple[Step, ...]) -> None:

@@ -23,22 +23,9 @@ from typing import Any, TypeVar
 from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
 from nasbot.errors import FileError, NasbotError, StorageError, StudyError, VocabularyError
-from nasbot.storage import _schema
+from nasbot.storage import _rows, _schema
 from nasbot.storage._lock import presence
 from nasbot.storage._pages import rows_in
-from nasbot.storage._rows import (
-    COLUMNS,
-    OLD_COLUMNS,
-    REQUEST_COLUMNS,
-    RUN_COLUMNS,
-    Row,
-    point_of,
-    request_of,
-    run_of,
-    settings_of,
-    trial_of,
-    upgraded_point,
-)
 from nasbot.storage._sqlite_file import check_file, code_of, connected, reading_mode
 from nasbot.storage.memory import study_direction
 from nasbot.storage.records import Run, RunState
@@ -118,7 +105,7 @@ def _structure(db: sqlite3.Connection) -> list[str]:
 def _examine_trials(db: sqlite3.Connection, version: int, vocabulary: Vocabulary | None, problems: list[str]) -> int:
     numbers: list[int] = []
     ranks: list[int | None] = []
-    columns = COLUMNS if version >= _schema.WITH_CANDIDATES else OLD_COLUMNS
+    columns = _rows.COLUMNS if version >= _schema.WITH_CANDIDATES else _rows.OLD_COLUMNS
     for row in db.execute(f"SELECT {columns} FROM trials ORDER BY number"):
         if numbers and row[0] <= numbers[-1]:  # pages that point at each other in circles
             problems.append(f"trial {row[0]} comes again after trial {numbers[-1]}")
@@ -136,10 +123,10 @@ def _examine_trials(db: sqlite3.Connection, version: int, vocabulary: Vocabulary
     return len(numbers)
 
 
-def _whole_trial(db: sqlite3.Connection, row: Row, vocabulary: Vocabulary | None) -> None:
+def _whole_trial(db: sqlite3.Connection, row: _rows.Row, vocabulary: Vocabulary | None) -> None:
     points = db.execute(f"SELECT {POINT_COLUMNS} FROM points WHERE trial = ? ORDER BY position", (row[0],)).fetchall()
     with suppress(VocabularyError):  # its checksum was right, or it would not have come to that
-        trial_of(row, points, vocabulary)
+        _rows.trial_of(row, points, vocabulary)
 
 
 def _examine_others(db: sqlite3.Connection, version: int, problems: list[str]) -> int:
@@ -147,15 +134,15 @@ def _examine_others(db: sqlite3.Connection, version: int, problems: list[str]) -
     if settings is None:
         problems.append("there are no settings: no study was begun in it, or they are lost")
     else:
-        _note(problems, partial(settings_of, settings))
+        _note(problems, partial(_rows.settings_of, settings))
     if version < _schema.WITH_RUNS:
         return 0
     n_runs = 0
-    for row in db.execute(f"SELECT {RUN_COLUMNS} FROM runs ORDER BY number"):
+    for row in db.execute(f"SELECT {_rows.RUN_COLUMNS} FROM runs ORDER BY number"):
         n_runs += 1
-        _note(problems, partial(run_of, row))
-    for row in db.execute(f"SELECT {REQUEST_COLUMNS} FROM requests ORDER BY number"):
-        _note(problems, partial(request_of, row))
+        _note(problems, partial(_rows.run_of, row))
+    for row in db.execute(f"SELECT {_rows.REQUEST_COLUMNS} FROM requests ORDER BY number"):
+        _note(problems, partial(_rows.request_of, row))
     return n_runs
 
 
@@ -236,19 +223,19 @@ def _salvaged(file: Path, vocabulary: Vocabulary | None) -> _Found:
             rows.close()
 
 
-def _found(rows: _Rows, raw: Sequence[Row], vocabulary: Vocabulary | None) -> _Found:
+def _found(rows: _Rows, raw: Sequence[_rows.Row], vocabulary: Vocabulary | None) -> _Found:
     found = _Found()
     for row in (*rows.of("settings", "id, record, crc"), *_raw(raw, 3)):
         with suppress(NasbotError):
-            found.settings = found.settings or settings_of(row)
+            found.settings = found.settings or _rows.settings_of(row)
     best: dict[int, Trial] = {}
     direction = study_direction(found.settings)
-    columns, reals = (COLUMNS, TRIAL_REALS) if rows.has_candidates() else (OLD_COLUMNS, OLD_REALS)
+    columns, reals = (_rows.COLUMNS, TRIAL_REALS) if rows.has_candidates() else (_rows.OLD_COLUMNS, OLD_REALS)
     candidates = (*rows.of("trials", columns), *_raw(raw, columns.count(",") + 1, reals))
     broken: set[int] = set()
     for row in candidates:
         try:
-            trial = trial_of(row, (), vocabulary, direction)
+            trial = _rows.trial_of(row, (), vocabulary, direction)
         except VocabularyError:
             raise
         except NasbotError:
@@ -267,9 +254,9 @@ def _found(rows: _Rows, raw: Sequence[Row], vocabulary: Vocabulary | None) -> _F
     if gaps := max(known_ranks, default=-1) + 1 - len(known_ranks):
         found.lost.append(f"{gaps} outcome{'s' * (gaps != 1)} (of these, or of trials that wait again)")
     runs: dict[int, Run] = {}
-    for row in (*rows.of("runs", RUN_COLUMNS), *_raw(raw, RUN_COLUMNS.count(",") + 1, RUN_REALS)):
+    for row in (*rows.of("runs", _rows.RUN_COLUMNS), *_raw(raw, _rows.RUN_COLUMNS.count(",") + 1, RUN_REALS)):
         with suppress(NasbotError):
-            run = run_of(row)
+            run = _rows.run_of(row)
             runs[run.number] = max(runs.get(run.number, run), run, key=lambda run: run.ended is not None)
     ended = (run if run.state is RunState.ENDED else run.over("died", at=run.begun) for run in runs.values())
     found.runs = sorted(ended, key=lambda run: run.number)
@@ -290,8 +277,8 @@ def _with_curve(rows: _Rows, trial: Trial, lost: list[str], direction: Direction
     points, is_whole = rows.points(trial.number)
     for position, row in enumerate(points):
         try:
-            checked = row if rows.has_candidates() else upgraded_point(row, direction)
-            curve.append(point_of(f"trial {trial.number}", position, checked))
+            checked = row if rows.has_candidates() else _rows.upgraded_point(row, direction)
+            curve.append(_rows.point_of(f"trial {trial.number}", position, checked))
         except NasbotError:
             is_whole = False
             break
@@ -300,7 +287,7 @@ def _with_curve(rows: _Rows, trial: Trial, lost: list[str], direction: Direction
     return trial.with_points(curve)
 
 
-def _raw(raw: Iterable[Row], n_columns: int, reals: Sequence[int] = ()) -> Iterator[Row]:
+def _raw(raw: Iterable[_rows.Row], n_columns: int, reals: Sequence[int] = ()) -> Iterator[_rows.Row]:
     """Rows of this many columns as SQLite would give them: the first is the rowid, reals are reals."""
     for rowid, *cells in raw:
         if len(cells) == n_columns and cells[0] is None:
@@ -372,10 +359,10 @@ class _Rows:
         except (sqlite3.Error, OverflowError, UnicodeError):
             return True
 
-    def of(self, table: str, columns: str) -> list[Row]:
+    def of(self, table: str, columns: str) -> list[_rows.Row]:
         """Whatever can be reached; each row once."""
         key = columns.split(",")[0]
-        found: dict[Any, Row] = {}
+        found: dict[Any, _rows.Row] = {}
         is_whole = self._collect(found, f"SELECT {columns} FROM {table} ORDER BY {key}")
         if not is_whole:
             self.cut.add(table)
@@ -386,14 +373,14 @@ class _Rows:
                     self._collect(found, f"SELECT {columns} FROM {table} WHERE {key} = {number:d}")
         return list(found.values())
 
-    def points(self, number: int) -> tuple[list[Row], bool]:
+    def points(self, number: int) -> tuple[list[_rows.Row], bool]:
         """The curve of a trial as far as it can be reached, and whether that is all of it."""
-        found: dict[Any, Row] = {}
+        found: dict[Any, _rows.Row] = {}
         sql = f"SELECT {POINT_COLUMNS} FROM points WHERE trial = {number:d} ORDER BY position"
         is_whole = self._collect(found, sql, key=1)
         return list(found.values()), is_whole
 
-    def _collect(self, found: dict[Any, Row], sql: str, *, key: int = 0) -> bool:
+    def _collect(self, found: dict[Any, _rows.Row], sql: str, *, key: int = 0) -> bool:
         if self._db is None:
             return False
         try:

@@ -11,8 +11,8 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import TypeVar
@@ -20,43 +20,8 @@ from typing import TypeVar
 from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
 from nasbot.errors import StorageError, StudyError
-from nasbot.storage import _schema
+from nasbot.storage import _rows, _schema, _sqlite_file
 from nasbot.storage._lock import DriverLock, presence
-from nasbot.storage._rows import (
-    COLUMNS,
-    LINE_COLUMNS,
-    OLD_COLUMNS,
-    REQUEST_COLUMNS,
-    RUN_COLUMNS,
-    Row,
-    answered_row,
-    curve_rows,
-    curves_of,
-    line_of,
-    request_of,
-    request_row,
-    run_row,
-    runs_of,
-    settings_of,
-    settings_row,
-    stored_direction,
-    trial_of,
-    trial_row,
-    unchecked_line,
-    updates,
-)
-from nasbot.storage._sqlite_file import (
-    check_file,
-    check_tables,
-    code_of,
-    connected,
-    explained,
-    has_content,
-    identity,
-    is_full,
-    reading_mode,
-    sync_folder,
-)
 from nasbot.storage.memory import following, study_direction, with_run
 from nasbot.storage.records import Answer, Presence, Request, RequestKind, Run, RunState, who
 from nasbot.storage.tally import Line, Tally
@@ -103,14 +68,15 @@ class SqliteStorage:
         self._db: sqlite3.Connection | None = None
         self._read: History | None = None  # a reader's last reading, and the version of the data then
         self._read_at: int | None = None
-        self._known: dict[int, tuple[Row, tuple[Row, ...], Trial]] = {}  # what it knows of unfinished trials
-        check_file(self.path, must_exist=read_only)
+        # What it knows of unfinished trials.
+        self._known: dict[int, tuple[_rows.Row, tuple[_rows.Row, ...], Trial]] = {}
+        _sqlite_file.check_file(self.path, must_exist=read_only)
         if not read_only:
             self._lock = DriverLock(self.path)
         try:
-            with self._explained():
+            with _sqlite_file.explained(self.path):
                 if not read_only:
-                    check_tables(self.path)
+                    _sqlite_file.check_tables(self.path)
                 self._db = self._connected()
                 self._version = _schema.prepare(self._db, may_write=not read_only)
                 if not read_only:
@@ -120,21 +86,21 @@ class SqliteStorage:
             self.close()
             raise
         if not read_only:
-            sync_folder(self.path)
+            _sqlite_file.sync_folder(self.path)
 
     # -- the promises --------------------------------------------------------------------------------------------------
 
     def settings(self) -> Mapping[str, Json] | None:
         """What ``create`` was given; None where there is no study yet."""
-        with self._explained():
+        with _sqlite_file.explained(self.path):
             row = self._open_db().execute("SELECT id, record, crc FROM settings").fetchone()
-            return None if row is None else settings_of(row)
+            return None if row is None else _rows.settings_of(row)
 
     def create(self, settings: Mapping[str, Json], trials: Sequence[Trial] = ()) -> None:
         """Begin the study, with its first trials."""
         if self.settings() is not None:
             raise StudyError(f"{self.path}: the study exists already")
-        row = settings_row(settings)
+        row = _rows.settings_row(settings)
 
         def begin(db: sqlite3.Connection) -> History:
             db.execute("INSERT INTO settings VALUES (?, ?, ?)", row)
@@ -147,7 +113,7 @@ class SqliteStorage:
         self._open_db()
         if self._history is not None:
             return self._history
-        with self._explained():
+        with _sqlite_file.explained(self.path):
             return self._read_history()
 
     def tally(self) -> Tally:
@@ -155,11 +121,11 @@ class SqliteStorage:
         db = self._open_db()
         if self._history is not None or self._version < _schema.WITH_CANDIDATES:
             return Tally.of_history(self.history())
-        with self._explained():
+        with _sqlite_file.explained(self.path):
             db.execute("BEGIN")
             try:
-                rows = db.execute(f"SELECT {COLUMNS} FROM trials ORDER BY number")
-                return Tally.of((line_of(number, row) for number, row in enumerate(rows)), self._direction())
+                rows = db.execute(f"SELECT {_rows.COLUMNS} FROM trials ORDER BY number")
+                return Tally.of((_rows.line_of(number, row) for number, row in enumerate(rows)), self._direction())
             finally:
                 db.execute("COMMIT")
 
@@ -167,16 +133,16 @@ class SqliteStorage:
         """How many trials there are; cheap."""
         if self._history is not None:
             return len(self._history)
-        with self._explained():
+        with _sqlite_file.explained(self.path):
             return int(self._open_db().execute("SELECT coalesce(sum(1), 0) FROM trials").fetchone()[0])
 
     def quick_lines(self) -> list[Line]:
         """Each trial in numbers, by number, without a look at checksums: for a first glance at very many."""
         if self._history is not None or self._version < _schema.WITH_CANDIDATES:
             return self.lines()
-        with self._explained():
-            rows = self._open_db().execute(f"SELECT {LINE_COLUMNS} FROM trials ORDER BY number")
-            return [unchecked_line(*row) for row in rows]
+        with _sqlite_file.explained(self.path):
+            rows = self._open_db().execute(f"SELECT {_rows.LINE_COLUMNS} FROM trials ORDER BY number")
+            return [_rows.unchecked_line(*row) for row in rows]
 
     def lines(self, *, since: int = 0) -> list[Line]:
         """Each trial in numbers, by number; with ``since`` those not among the first so many outcomes recorded."""
@@ -184,16 +150,16 @@ class SqliteStorage:
             found = (Line.of(trial) for trial in self.history())
             return [line for line in found if line.rank is None or line.rank >= since]
         where = "WHERE rank IS NULL OR rank >= ?" if since else "WHERE ? = 0"
-        with self._explained():
-            rows = self._open_db().execute(f"SELECT {COLUMNS} FROM trials {where} ORDER BY number", (since,))
-            return [line_of(row[0] if since else number, row) for number, row in enumerate(rows)]
+        with _sqlite_file.explained(self.path):
+            rows = self._open_db().execute(f"SELECT {_rows.COLUMNS} FROM trials {where} ORDER BY number", (since,))
+            return [_rows.line_of(row[0] if since else number, row) for number, row in enumerate(rows)]
 
     def some(self, numbers: Sequence[int]) -> list[Trial]:
         """The trials with these numbers, in this order; of a file, no others are rebuilt."""
         if self._history is not None or self._version < _schema.WITH_CANDIDATES:
             history = self.history()
             return [history[number] for number in numbers]
-        with self._explained():
+        with _sqlite_file.explained(self.path):
             return [self._one(number) for number in numbers]
 
     def save(self, *trials: Trial, answers: Sequence[Answer] = ()) -> None:
@@ -213,16 +179,16 @@ class SqliteStorage:
         self._open_db()
         if self._runs is not None:
             return self._runs
-        with self._explained():
+        with _sqlite_file.explained(self.path):
             return self._read_runs()
 
     def save_run(self, run: Run) -> None:
         """Record the next run, or a later state of the last one. While one is open, signs of life are given."""
         self._check_begun()
         after = with_run(self.runs(), run)
-        marks = ", ".join("?" * (RUN_COLUMNS.count(",") + 1))
-        sql = f"INSERT OR REPLACE INTO runs ({RUN_COLUMNS}) VALUES ({marks})"
-        self._committed(lambda db: db.execute(sql, run_row(run)))
+        marks = ", ".join("?" * (_rows.RUN_COLUMNS.count(",") + 1))
+        sql = f"INSERT OR REPLACE INTO runs ({_rows.RUN_COLUMNS}) VALUES ({marks})"
+        self._committed(lambda db: db.execute(sql, _rows.run_row(run)))
         self._runs = after
         if self._lock is not None:
             if run.state is RunState.ENDED:
@@ -235,15 +201,15 @@ class SqliteStorage:
         db = self._open_db()
         if self._version < _schema.WITH_RUNS:
             return ()
-        with self._explained():
+        with _sqlite_file.explained(self.path):
             if not self.read_only:
                 self._check_place()
                 written = _data_version(db)
                 if written == self._asked_at:
                     return ()
                 self._check_owned(db)
-            sql = f"SELECT {REQUEST_COLUMNS} FROM requests WHERE answer IS NULL ORDER BY number"
-            found = tuple(request_of(row) for row in db.execute(sql).fetchall())
+            sql = f"SELECT {_rows.REQUEST_COLUMNS} FROM requests WHERE answer IS NULL ORDER BY number"
+            found = tuple(_rows.request_of(row) for row in db.execute(sql).fetchall())
         if not self.read_only and not found:
             self._asked_at = written
         return found
@@ -272,12 +238,12 @@ class SqliteStorage:
                 return before
             # Not count(*), a single step of SQLite's machine that no budget of steps can end.
             n_trials = db.execute("SELECT coalesce(sum(1), 0) FROM trials").fetchone()[0]
-            columns = COLUMNS if self._version >= _schema.WITH_CANDIDATES else OLD_COLUMNS
+            columns = _rows.COLUMNS if self._version >= _schema.WITH_CANDIDATES else _rows.OLD_COLUMNS
             rows, points = _changed_rows(db, columns, 0 if before is None else len(before.finished))
         finally:
             db.execute("COMMIT")
         trials = {} if before is None else {trial.number: trial for trial in before.finished}
-        curves = curves_of(points)
+        curves = _rows.curves_of(points)
         rows.reverse()
         while rows:  # each forgotten once it is a trial: the rows of 100,000 are 200 MB
             row = rows.pop()
@@ -297,11 +263,11 @@ class SqliteStorage:
 
     def _one(self, number: int) -> Trial:
         db = self._open_db()
-        row = db.execute(f"SELECT {COLUMNS} FROM trials WHERE number = ?", (number,)).fetchone()
+        row = db.execute(f"SELECT {_rows.COLUMNS} FROM trials WHERE number = ?", (number,)).fetchone()
         if row is None:
             raise StorageError(f"trial {number} is missing")
         sql = "SELECT trial, position, step, value, crc FROM points WHERE trial = ? ORDER BY position"
-        return trial_of(row, db.execute(sql, (number,)).fetchall(), self._vocabulary, self._direction())
+        return _rows.trial_of(row, db.execute(sql, (number,)).fetchall(), self._vocabulary, self._direction())
 
     def _direction(self) -> Direction:
         """Of the study; settings never change, so they are looked up once."""
@@ -309,19 +275,21 @@ class SqliteStorage:
             settings = self.settings()
             if settings is None:
                 return Direction.MAXIMISE
-            self._is_towards = stored_direction(settings)
+            self._is_towards = _rows.stored_direction(settings)
         return self._is_towards
 
     def _read_runs(self) -> tuple[Run, ...]:
         if self._version < _schema.WITH_RUNS:
             return ()
-        return runs_of(self._open_db().execute(f"SELECT {RUN_COLUMNS} FROM runs ORDER BY number").fetchall())
+        return _rows.runs_of(
+            self._open_db().execute(f"SELECT {_rows.RUN_COLUMNS} FROM runs ORDER BY number").fetchall()
+        )
 
-    def _trial(self, row: Row, curve: tuple[Row, ...]) -> Trial:
+    def _trial(self, row: _rows.Row, curve: tuple[_rows.Row, ...]) -> Trial:
         """A reader polls; what has not changed since is not decoded again."""
         known = self._known.get(row[0])
         if known is None or known[0] != row or known[1] != curve:
-            known = (row, curve, trial_of(row, curve, self._vocabulary, self._direction()))
+            known = (row, curve, _rows.trial_of(row, curve, self._vocabulary, self._direction()))
             if self.read_only and known[2].outcome is None:
                 self._known[row[0]] = known
         return known[2]
@@ -329,15 +297,15 @@ class SqliteStorage:
     # -- writing -------------------------------------------------------------------------------------------------------
 
     def _write(self, db: sqlite3.Connection, before: History, trials: Sequence[Trial]) -> History:
-        after, names = before, COLUMNS.split(", ")
-        marks, then = ", ".join("?" * len(names)), updates(names[1:])
-        sql = f"INSERT INTO trials ({COLUMNS}) VALUES ({marks}) ON CONFLICT (number) DO UPDATE SET {then}"
+        after, names = before, _rows.COLUMNS.split(", ")
+        marks, then = ", ".join("?" * len(names)), _rows.updates(names[1:])
+        sql = f"INSERT INTO trials ({_rows.COLUMNS}) VALUES ({marks}) ON CONFLICT (number) DO UPDATE SET {then}"
         for trial in trials:
             was = after[trial.number].curve if 0 <= trial.number < len(after) else ()
             after = following(after, (trial,))
             # Not REPLACE, which deletes first and would break the points' reference.
-            db.execute(sql, trial_row(trial))
-            holds, rows = curve_rows(was, trial)
+            db.execute(sql, _rows.trial_row(trial))
+            holds, rows = _rows.curve_rows(was, trial)
             if not holds:
                 db.execute("DELETE FROM points WHERE trial = ?", (trial.number,))
             db.executemany("INSERT INTO points VALUES (?, ?, ?, ?, ?)", rows)
@@ -365,14 +333,14 @@ class SqliteStorage:
             self._check_owned(db)
             return work(db)
 
-        with self._explained():
+        with _sqlite_file.explained(self.path):
             while True:
                 try:
-                    result = _in_transaction(db, owned_work)
+                    result = _schema.in_transaction(db, owned_work)
                     self._check_place()
                 except sqlite3.OperationalError as error:
-                    is_busy = code_of(error) & 0xFF == sqlite3.SQLITE_BUSY
-                    if not (is_busy or is_full(error)) or waited >= self.patience:
+                    is_busy = _sqlite_file.code_of(error) & 0xFF == sqlite3.SQLITE_BUSY
+                    if not (is_busy or _sqlite_file.is_full(error)) or waited >= self.patience:
                         raise
                     if waited == 0:
                         what = "the other program that is writing to it" if is_busy else "room"
@@ -389,7 +357,7 @@ class SqliteStorage:
         self._written_at = _data_version(self._open_db())
         self._history = self._read_history()
         self._runs = self._read_runs()
-        self._file = identity(self.path)
+        self._file = _sqlite_file.identity(self.path)
 
     def _check_owned(self, db: sqlite3.Connection) -> None:
         """StudyError where another driver has written, which the lock should prevent: it may have been removed.
@@ -398,7 +366,10 @@ class SqliteStorage:
         """
         if self._lost is None and (written := _data_version(db)) != self._written_at:
             trials, runs = self._history or (), self._runs or ()
-            known = {row[0]: row[-1] for row in map(trial_row, trials)}, {row[0]: row[-1] for row in map(run_row, runs)}
+            known = (
+                {row[0]: row[-1] for row in map(_rows.trial_row, trials)},
+                {row[0]: row[-1] for row in map(_rows.run_row, runs)},
+            )
             found = tuple(dict(db.execute(f"SELECT number, crc FROM {table}")) for table in ("trials", "runs"))
             if known == found:
                 self._written_at = written
@@ -409,7 +380,7 @@ class SqliteStorage:
 
     def _check_place(self) -> None:
         """StudyError where the file was deleted or replaced, with everything that was acknowledged in a copy."""
-        if self._lost is None and self._file and identity(self.path) != self._file:
+        if self._lost is None and self._file and _sqlite_file.identity(self.path) != self._file:
             self._lost = f"deleted, moved or replaced while it was being driven; {self._rescued()}"
         if self._lost is not None:
             raise StudyError(f"{self.path}: {self._lost}")
@@ -421,7 +392,7 @@ class SqliteStorage:
             name for n in count() if not os.path.lexists(name := folder / f"{self.path.stem}-rescued-{n}.sqlite")
         )
         try:
-            with closing(connected(copy, "mode=rwc")) as target:
+            with closing(_sqlite_file.connected(copy, "mode=rwc")) as target:
                 self._open_db().backup(target)
         except sqlite3.Error as error:
             return f"no copy of it could be saved ({error})"
@@ -430,8 +401,8 @@ class SqliteStorage:
     # -- the file ------------------------------------------------------------------------------------------------------
 
     def _connected(self) -> sqlite3.Connection:
-        is_new = not has_content(self.path)
-        db = connected(self.path, reading_mode(self.path) if self.read_only else "mode=rwc")
+        is_new = not _sqlite_file.has_content(self.path)
+        db = _sqlite_file.connected(self.path, _sqlite_file.reading_mode(self.path) if self.read_only else "mode=rwc")
         if not self.read_only:
             db.execute(f"PRAGMA busy_timeout = {DRIVER_BUSY_SECONDS * 1000:.0f}")
             if is_new:
@@ -446,31 +417,14 @@ class SqliteStorage:
             raise StudyError(f"{self.path}: the study is closed")
         return self._db
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        with explained(self.path):
-            yield
 
-
-def _changed_rows(db: sqlite3.Connection, columns: str, n_finished: int) -> tuple[list[Row], list[Row]]:
+def _changed_rows(db: sqlite3.Connection, columns: str, n_finished: int) -> tuple[list[_rows.Row], list[_rows.Row]]:
     """Rows of trials and of their curves, without those of the first ``n_finished`` that have an outcome."""
     changed = "" if n_finished == 0 else f"WHERE rank IS NULL OR rank >= {n_finished:d}"
     of_those = "" if n_finished == 0 else f"WHERE trial IN (SELECT number FROM trials {changed})"
     rows = db.execute(f"SELECT {columns} FROM trials {changed} ORDER BY number").fetchall()
     sql = f"SELECT trial, position, step, value, crc FROM points {of_those} ORDER BY trial, position"
     return rows, db.execute(sql).fetchall()
-
-
-def _in_transaction(db: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        result = work(db)
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-    return result
 
 
 def _data_version(db: sqlite3.Connection) -> int:
@@ -484,23 +438,23 @@ def _data_version(db: sqlite3.Connection) -> int:
 def post_request(path: str | Path, kind: RequestKind | str, trial: int | None = None) -> Request:
     """Ask something of whoever drives this study, now or next; returns when the disk has it."""
     file = Path(path)
-    check_file(file, must_exist=True)
-    with explained(file):
-        check_tables(file)
-    with explained(file), closing(connected(file, "mode=rw")) as db:
+    _sqlite_file.check_file(file, must_exist=True)
+    with _sqlite_file.explained(file):
+        _sqlite_file.check_tables(file)
+    with _sqlite_file.explained(file), closing(_sqlite_file.connected(file, "mode=rw")) as db:
         if _schema.prepare(db, may_write=False) < _schema.WITH_RUNS:
             raise StorageError("its tables are of version 1, which knows no requests; resume the study to migrate it")
         db.execute("PRAGMA synchronous = FULL")
         db.execute("BEGIN IMMEDIATE")
         number = db.execute("SELECT coalesce(max(number) + 1, 0) FROM requests").fetchone()[0]
         request = Request(number=number, kind=RequestKind(kind), trial=trial, made=time.time(), by=who())
-        marks = ", ".join("?" * (REQUEST_COLUMNS.count(",") + 1))
-        db.execute(f"INSERT INTO requests ({REQUEST_COLUMNS}) VALUES ({marks})", request_row(request))
+        marks = ", ".join("?" * (_rows.REQUEST_COLUMNS.count(",") + 1))
+        db.execute(f"INSERT INTO requests ({_rows.REQUEST_COLUMNS}) VALUES ({marks})", _rows.request_row(request))
         db.execute("COMMIT")
     return request
 
 
 def _answer(db: sqlite3.Connection, answer: Answer) -> None:
-    row = answered_row(answer)
+    row = _rows.answered_row(answer)
     sql = "UPDATE requests SET answer = ?, answered = ?, crc = ? WHERE number = ?"
     db.execute(sql, (*row[-3:], answer.request.number))

@@ -21,25 +21,7 @@ import psycopg
 from nasbot._typing import Json
 from nasbot.architecture import Vocabulary
 from nasbot.errors import ClaimLostError, FileError, NasbotError, StorageError, StudyError
-from nasbot.storage._rows import (
-    COLUMNS,
-    REQUEST_COLUMNS,
-    RUN_COLUMNS,
-    Row,
-    answered_row,
-    curve_rows,
-    curves_of,
-    request_of,
-    request_row,
-    run_row,
-    runs_of,
-    settings_of,
-    settings_row,
-    stored_direction,
-    trial_of,
-    trial_row,
-    updates,
-)
+from nasbot.storage import _rows
 from nasbot.storage.addresses import Address, address_of
 from nasbot.storage.base import Decide
 from nasbot.storage.catching_up import caught_up
@@ -126,7 +108,7 @@ class PostgresStorage:
 
     def create(self, settings: Mapping[str, Json], trials: Sequence[Trial] = ()) -> None:
         """Begin the study, with its first trials."""
-        _, text, checksum = settings_row(settings)
+        _, text, checksum = _rows.settings_row(settings)
 
         def begin(db: Db, copy: _Copy) -> tuple[None, _Copy]:
             if self._read_settings(db) is not None:
@@ -350,14 +332,16 @@ class PostgresStorage:
         if version == copy.version:
             return copy
         tables.check_sizes(db, self._study, copy.version)
-        sql = f"SELECT {COLUMNS}, driver FROM nasbot.trials WHERE study = %s AND changed > %s ORDER BY number"
+        sql = f"SELECT {_rows.COLUMNS}, driver FROM nasbot.trials WHERE study = %s AND changed > %s ORDER BY number"
         rows = run(db, sql, self._study, copy.version).fetchall()
         sql = """SELECT trial, position, step, value, crc FROM nasbot.points
             WHERE study = %s AND trial = ANY(%s::bigint[]) ORDER BY trial, position"""
         points = run(db, sql, self._study, [row[0] for row in rows]).fetchall()
-        curves = curves_of(points)
+        curves = _rows.curves_of(points)
         direction = self._direction(db)
-        trials = [trial_of(unpacked(row[:-1], 4), curves.get(row[0], ()), self._vocabulary, direction) for row in rows]
+        trials = [
+            _rows.trial_of(unpacked(row[:-1], 4), curves.get(row[0], ()), self._vocabulary, direction) for row in rows
+        ]
         owners = {**copy.owners, **{row[0]: row[-1] for row in rows}}
         try:
             known = len(copy.history) > 0
@@ -373,24 +357,24 @@ class PostgresStorage:
             settings = self._read_settings(db)
             if settings is None:
                 return Direction.MAXIMISE
-            self._is_towards = stored_direction(settings)
+            self._is_towards = _rows.stored_direction(settings)
         return self._is_towards
 
     def _read_settings(self, db: Db) -> Mapping[str, Json] | None:
         row = first(db, "SELECT settings, crc FROM nasbot.studies WHERE study = %s", self._study)
         if row is None or row[0] is None:
             return None
-        return settings_of((1, *row))
+        return _rows.settings_of((1, *row))
 
     def _read_runs(self, db: Db) -> tuple[Run, ...]:
-        sql = f"SELECT {RUN_COLUMNS} FROM nasbot.runs WHERE study = %s ORDER BY number"
-        return runs_of(run(db, sql, self._study))
+        sql = f"SELECT {_rows.RUN_COLUMNS} FROM nasbot.runs WHERE study = %s ORDER BY number"
+        return _rows.runs_of(run(db, sql, self._study))
 
     def _read_requests(self, db: Db) -> tuple[Request, ...]:
         first_of_ours = self._first_request if self.is_shared else None
-        sql = f"""SELECT {REQUEST_COLUMNS} FROM nasbot.requests
+        sql = f"""SELECT {_rows.REQUEST_COLUMNS} FROM nasbot.requests
             WHERE study = %s AND (answer IS NULL OR (trial IS NULL AND number >= %s)) ORDER BY number"""
-        found = [request_of(unpacked(row, 4, 5)) for row in run(db, sql, self._study, first_of_ours)]
+        found = [_rows.request_of(unpacked(row, 4, 5)) for row in run(db, sql, self._study, first_of_ours)]
         return tuple(request for request in found if request.answer is None or request.number not in self._heeded)
 
     def _next_request(self, db: Db) -> int:
@@ -409,10 +393,10 @@ class PostgresStorage:
         if not trials and not is_first:
             return copy
         after, owners, version = copy.history, dict(copy.owners), copy.version + 1
-        names = ("study", *COLUMNS.split(", "), "changed", "driver")
+        names = ("study", *_rows.COLUMNS.split(", "), "changed", "driver")
         marks = ", ".join(["%s"] * len(names))
         sql = f"""INSERT INTO nasbot.trials ({", ".join(names)}) VALUES ({marks})
-            ON CONFLICT (study, number) DO UPDATE SET {updates(names[2:])}"""
+            ON CONFLICT (study, number) DO UPDATE SET {_rows.updates(names[2:])}"""
         for trial in trials:
             was = after[trial.number] if 0 <= trial.number < len(after) else None
             if was is not None and was.state is TrialState.RUNNING and self.is_shared and not releases:
@@ -421,8 +405,8 @@ class PostgresStorage:
             owners.pop(trial.number, None)
             if trial.state is TrialState.RUNNING:
                 owners[trial.number] = self._key
-            run(db, sql, self._study, *packed(trial_row(trial), 4), version, owners.get(trial.number))
-            holds, points = curve_rows(() if was is None else was.curve, trial)
+            run(db, sql, self._study, *packed(_rows.trial_row(trial), 4), version, owners.get(trial.number))
+            holds, points = _rows.curve_rows(() if was is None else was.curve, trial)
             if not holds:
                 run(db, "DELETE FROM nasbot.points WHERE study = %s AND trial = %s", self._study, trial.number)
             for row in points:
@@ -435,10 +419,10 @@ class PostgresStorage:
             raise ClaimLostError(f"trial {number} is another driver's")
 
     def _write_run(self, db: Db, written: Run) -> None:
-        then = updates(RUN_COLUMNS.split(", ")[1:])
-        sql = f"""INSERT INTO nasbot.runs (study, {RUN_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s)
+        then = _rows.updates(_rows.RUN_COLUMNS.split(", ")[1:])
+        sql = f"""INSERT INTO nasbot.runs (study, {_rows.RUN_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s)
             ON CONFLICT (study, number) DO UPDATE SET {then}"""
-        run(db, sql, self._study, *run_row(written))
+        run(db, sql, self._study, *_rows.run_row(written))
 
     def _note_run(self, db: Db, number: int) -> None:
         """So that others know which run ends with this driver."""
@@ -446,7 +430,7 @@ class PostgresStorage:
 
     def _answer(self, db: Db, answer: Answer) -> None:
         """The first driver's answer stays."""
-        row = packed(answered_row(answer), 4, 5)
+        row = packed(_rows.answered_row(answer), 4, 5)
         sql = """UPDATE nasbot.requests SET answer = %s, answered = %s, crc = %s
             WHERE study = %s AND number = %s AND answer IS NULL"""
         run(db, sql, *row[-3:], self._study, answer.request.number)
@@ -556,19 +540,19 @@ def post_request(address: Address, kind: RequestKind | str, trial: int | None = 
             sql = "SELECT coalesce(max(number) + 1, 0) FROM nasbot.requests WHERE study = %s"
             number = (first(db, sql, address.name) or (0,))[0]
             request = Request(number=number, kind=RequestKind(kind), trial=trial, made=time.time(), by=who())
-            names = f"study, {REQUEST_COLUMNS}"
+            names = f"study, {_rows.REQUEST_COLUMNS}"
             marks = ", ".join(["%s"] * (names.count(",") + 1))
             sql = f"INSERT INTO nasbot.requests ({names}) VALUES ({marks})"
-            run(db, sql, address.name, *packed(request_row(request), 4, 5))
+            run(db, sql, address.name, *packed(_rows.request_row(request), 4, 5))
     return request
 
 
-def packed(row: Row, *places: int) -> Row:
+def packed(row: _rows.Row, *places: int) -> _rows.Row:
     """The row with these texts as JSON: PostgreSQL has no NUL in a text, and not every encoding has all letters."""
     return tuple(json.dumps(cell) if i in places and cell is not None else cell for i, cell in enumerate(row))
 
 
-def unpacked(row: Row, *places: int) -> Row:
+def unpacked(row: _rows.Row, *places: int) -> _rows.Row:
     """What ``packed`` was given; StorageError where it is something else."""
     try:
         return tuple(_text(cell) if i in places and cell is not None else cell for i, cell in enumerate(row))
