@@ -29,6 +29,7 @@ from nasbot.execution import (
     SimulatedExecutor,
     SpawnExecutor,
     _frames,
+    _sending,
     _supervisor,
     _tree,
     interruption,
@@ -892,7 +893,7 @@ def test_a_fork_server_has_no_terminal_and_a_session_of_its_own():
 
 
 def test_a_preparation_has_the_script_only_where_it_is_wanted():
-    plain = ForkServer(1, (), with_main=False)._preparation()
+    plain = _sending.preparation("nasbot-fork-server", with_main=False)
     assert "sys_path" in plain
     assert not {"init_main_from_path", "init_main_from_name"} & set(plain)
 
@@ -990,9 +991,9 @@ def test_a_file_that_came_back_and_cannot_be_written(tmp_path):
 
 def test_the_script_is_sent_only_where_the_objective_comes_from_it(monkeypatch):
     everything = {"sys_path": ["a"], "dir": "b", "orig_dir": None, "init_main_from_path": "c.py", "authkey": b"secret"}
-    monkeypatch.setattr(spawned.spawn, "get_preparation_data", lambda name: dict(everything))
-    assert spawned._preparation(False) == {"sys_path": ["a"], "dir": "b"}
-    assert spawned._preparation(True) == {"sys_path": ["a"], "dir": "b", "init_main_from_path": "c.py"}
+    monkeypatch.setattr(_sending.spawn, "get_preparation_data", lambda name: dict(everything))
+    assert _sending.preparation("x", with_main=False) == {"sys_path": ["a"], "dir": "b"}
+    assert _sending.preparation("x", with_main=True) == {"sys_path": ["a"], "dir": "b", "init_main_from_path": "c.py"}
 
 
 def test_errors_beside_an_interruption_are_shown_as_ever(capsys):

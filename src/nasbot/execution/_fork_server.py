@@ -11,15 +11,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
-from multiprocessing import spawn
 from typing import TYPE_CHECKING, ClassVar
 
 from nasbot._typing import Json
+from nasbot.execution._sending import THREADS, preparation
 
 if TYPE_CHECKING:
     from nasbot.execution.base import Limits
 
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 PROGRAM = """\
 import json, sys
 path, requests, driver = json.loads(sys.argv[1])
@@ -111,15 +110,8 @@ class ForkServer:
             )
             unused.pop_all()
         self._requests, self._loaded = ours, None
-        self._send({"prepare": self._preparation(), "preload": self._preload}, [])
-
-    def _preparation(self) -> dict[str, Json]:
-        """As multiprocessing prepares a new process. The script is imported only where the objective comes from it."""
-        wanted = {"sys_path", "sys_argv", "orig_dir", "dir"}
-        if self._with_main:
-            wanted |= {"init_main_from_path", "init_main_from_name"}
-        data = spawn.get_preparation_data("nasbot-fork-server")
-        return {key: value for key, value in data.items() if key in wanted and value is not None}
+        prepare = preparation("nasbot-fork-server", with_main=self._with_main)
+        self._send({"prepare": prepare, "preload": self._preload}, [])
 
     def _send(self, request: dict[str, Json], descriptors: Sequence[int]) -> None:
         if self._requests is None:

@@ -15,7 +15,6 @@ import socket
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib import import_module
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, NoReturn
 
@@ -55,7 +54,7 @@ class _ServerProcess:
                 return
             request = json.loads(message)
             if "prepare" in request:
-                self._trouble = _prepare(request["prepare"], request["preload"])
+                self._trouble = _sending.prepared(request["prepare"], request["preload"])
             elif "objective" in request:
                 sys.path[:] = request["path"]
                 _enter(request["folder"])
@@ -66,13 +65,7 @@ class _ServerProcess:
                 os.close(descriptor)
 
     def _load(self, name: Json, descriptors: list[int]) -> None:
-        objective: Objective | Failed
-        try:
-            objective = ForkingPickler.loads(_content(descriptors[0]))
-        except BaseException as error:  # noqa: BLE001  importing the objective's module runs whatever is in it
-            message = f"the objective cannot be loaded in a worker process: {_sending.told(error)}{self._trouble}"
-            objective = Failed(FailureCause.EXCEPTION, message)
-        self._loaded = (name, objective)
+        self._loaded = (name, _sending.loaded(_content(descriptors[0]), self._trouble))
         gc.collect()
         gc.freeze()  # collections in the workers then leave these pages alone, and shared
 
@@ -105,18 +98,6 @@ class _ServerProcess:
         _enter(request["folder"])
         job: Job = ForkingPickler.loads(_content(job_file))
         _child.run(objective, job, Limits(**request["limits"]), request["threads"], results, output)
-
-
-def _prepare(data: dict[str, Json], preload: list[str]) -> str:
-    """Be where the driver is (folder, search path, the script where the objective is in it), and load modules.
-
-    Returns what to add where the objective then cannot be loaded.
-    """
-    trouble = _sending.import_script(data)
-    for module in preload:
-        with suppress(Exception, SystemExit):
-            import_module(module)
-    return trouble
 
 
 def _enter(folder: str | None) -> None:

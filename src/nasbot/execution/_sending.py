@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from importlib import import_module
 from multiprocessing import spawn
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from nasbot.errors import OptionError
 from nasbot.execution.base import Job, Objective
+from nasbot.trial import Failed, FailureCause
 
 MAIN = b"__main__"
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 is_worker_process = False
 _is_importing_script = False
 _MAIN_IN_WORKER = "__mp_main__"  # multiprocessing's name for the driver's script
@@ -26,6 +30,35 @@ def stop_at_study() -> None:
     """To be called before anything is done for a study: what a script defined by then is all that a worker needs."""
     if _is_importing_script:
         raise StudyReached
+
+
+def preparation(name: str, *, with_main: bool) -> dict[str, Any]:
+    """As multiprocessing prepares a new process. The script is imported only where the objective comes from it."""
+    wanted = {"sys_path", "sys_argv", "orig_dir", "dir"}
+    if with_main:
+        wanted |= {"init_main_from_path", "init_main_from_name"}
+    return {
+        key: value for key, value in spawn.get_preparation_data(name).items() if key in wanted and value is not None
+    }
+
+
+def prepared(preparation: Mapping[str, Any], preload: Iterable[str]) -> str:
+    """Be where the driver is, and load these modules; returns what to add where the objective cannot be loaded."""
+    trouble = import_script(preparation)
+    for module in preload:
+        with suppress(Exception, SystemExit):
+            import_module(module)
+    return trouble
+
+
+def loaded(content: bytes, trouble: str) -> Objective | Failed:
+    """The objective that was sent, or what became of it where it cannot be made again here."""
+    try:
+        objective: Objective = ForkingPickler.loads(content)
+    except BaseException as error:  # noqa: BLE001  importing the objective's module runs whatever is in it
+        message = f"the objective cannot be loaded in a worker process: {told(error)}{trouble}"
+        return Failed(FailureCause.EXCEPTION, message)
+    return objective
 
 
 def import_script(preparation: Mapping[str, Any]) -> str:

@@ -11,7 +11,6 @@ import sys
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib import import_module
 from multiprocessing.reduction import ForkingPickler
 from typing import IO, Any
 
@@ -19,7 +18,7 @@ from nasbot.execution import _sending
 from nasbot.execution._frames import FrameSender
 from nasbot.execution.base import Job, Objective
 from nasbot.execution.evaluation import LiveTrial, evaluate
-from nasbot.trial import Failed, FailureCause
+from nasbot.trial import Failed
 
 LENGTH = struct.Struct(">Q")
 
@@ -58,15 +57,8 @@ def _receive(messages: IO[bytes], waiting: queue.SimpleQueue[bytes]) -> None:
 
 def _loaded(content: bytes, preparation: Mapping[str, Any]) -> Objective | Failed:
     own = {"preload", "threads"}
-    trouble = _sending.import_script({name: value for name, value in preparation.items() if name not in own})
-    for module in preparation["preload"]:
-        with suppress(Exception, SystemExit):
-            import_module(module)
-    try:
-        objective: Objective = ForkingPickler.loads(content)
-    except BaseException as error:  # noqa: BLE001  importing the objective's module runs whatever is in it
-        message = f"the objective cannot be loaded in a worker process: {_sending.told(error)}{trouble}"
-        return Failed(FailureCause.EXCEPTION, message)
+    place = {name: value for name, value in preparation.items() if name not in own}
+    objective = _sending.loaded(content, _sending.prepared(place, preparation["preload"]))
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(preparation["threads"])

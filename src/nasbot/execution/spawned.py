@@ -19,14 +19,13 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing import spawn
 from typing import IO, Any
 
 from nasbot._system import n_cores
 from nasbot.errors import OptionError, StudyError
 from nasbot.execution._exits import failure_of_exit
 from nasbot.execution._frames import FrameError, FrameReader, outcome_from
-from nasbot.execution._sending import MAIN, sendable_job, sendable_objective
+from nasbot.execution._sending import MAIN, THREADS, preparation, sendable_job, sendable_objective
 from nasbot.execution.base import Event, Finished, Job, Limits, Objective, Reported, check_can_submit, check_slots
 from nasbot.execution.interruption import allowed
 from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point
@@ -36,7 +35,6 @@ SECONDS_TO_GO = 10.0  # after it was killed
 SECONDS_BETWEEN_LOOKS = 0.5  # where a wait cannot be interrupted, as on Windows, Ctrl-C is seen this often
 TAIL_BYTES = 4000
 READ_BYTES = 1 << 16
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 PROGRAM = """\
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
@@ -155,9 +153,9 @@ class SpawnExecutor:
             start_new_session=os.name == "posix",  # Ctrl-C at the terminal is for the driver alone
         )
         worker = _Worker(process, output, self._wake)
-        preparation = {**_preparation(self._with_main), "preload": self._modules, "threads": self.threads}
+        place = preparation("nasbot-worker", with_main=self._with_main)
         try:
-            worker.send(json.dumps(preparation).encode())
+            worker.send(json.dumps({**place, "preload": self._modules, "threads": self.threads}).encode())
             worker.send(self._objective)
         except OSError:
             worker.end()
@@ -281,12 +279,3 @@ class _Worker:
             with suppress(OSError):
                 if stream is not None:
                     stream.close()
-
-
-def _preparation(with_main: bool) -> dict[str, Any]:
-    """As multiprocessing prepares a new process. The script is imported only where the objective comes from it."""
-    wanted = {"sys_path", "sys_argv", "orig_dir", "dir"}
-    if with_main:
-        wanted |= {"init_main_from_path", "init_main_from_name"}
-    data = spawn.get_preparation_data("nasbot-worker")
-    return {key: value for key, value in data.items() if key in wanted and value is not None}
