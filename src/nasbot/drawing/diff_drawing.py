@@ -13,22 +13,8 @@ from dataclasses import replace
 from math import ceil
 
 from nasbot.architecture import Architecture
+from nasbot.drawing import draw
 from nasbot.drawing.diff import Change, NetworkDiff
-from nasbot.drawing.draw import (
-    BOX_HEIGHT,
-    FAINT,
-    FONT_SIZE,
-    INK,
-    MARGIN,
-    MAX_TITLE,
-    SMALL,
-    TITLE_SIZE,
-    LayerText,
-    box_width,
-    edge_shapes,
-    layer_texts,
-    short_number,
-)
 from nasbot.drawing.layout import Layout, layout
 from nasbot.drawing.scene import Rectangle, Scene, Shape, Text, shifted, text_width
 
@@ -48,31 +34,33 @@ SIGNS = {Change.KEPT: "", Change.CHANGED: "~", Change.ADDED: "+", Change.REMOVED
 def diff_scene(diff: NetworkDiff, *, names: tuple[str, str] = ("first", "second")) -> Scene:
     """The drawing as shapes; ``names`` are those of the two networks."""
     union = _union(diff)
-    title = f"{names[0]} → {names[1]}"[:MAX_TITLE]
+    title = f"{names[0]} → {names[1]}"[: draw.MAX_TITLE]
     if union is not None:
         columns = [_column(*union)]
         headings = [title]
     else:
         columns = [_column(*_side(diff, first=True)), _column(*_side(diff, first=False))]
-        headings = [names[0][:MAX_TITLE], names[1][:MAX_TITLE]]
+        headings = [names[0][: draw.MAX_TITLE], names[1][: draw.MAX_TITLE]]
     caption = _caption(diff)
     legend = _legend(diff)
-    legend_width = sum(22 + text_width(text, SMALL) + 14 for text, _ in legend)
-    widths = [max(plan.width, text_width(text, TITLE_SIZE)) for (plan, _), text in zip(columns, headings, strict=True)]
-    inner = max(sum(widths) + BETWEEN * (len(columns) - 1), text_width(caption, FONT_SIZE), legend_width)
-    width = ceil(inner + 2 * MARGIN)
-    heading = TITLE_SIZE + 14
+    legend_width = sum(22 + text_width(text, draw.SMALL) + 14 for text, _ in legend)
+    widths = [
+        max(plan.width, text_width(text, draw.TITLE_SIZE)) for (plan, _), text in zip(columns, headings, strict=True)
+    ]
+    inner = max(sum(widths) + BETWEEN * (len(columns) - 1), text_width(caption, draw.FONT_SIZE), legend_width)
+    width = ceil(inner + 2 * draw.MARGIN)
+    heading = draw.TITLE_SIZE + 14
     shapes: list[Shape] = []
     x = (width - sum(widths) - BETWEEN * (len(columns) - 1)) / 2
     for (plan, paint), text, column_width in zip(columns, headings, widths, strict=True):
-        shapes += paint(shifted(plan, x + (column_width - plan.width) / 2, MARGIN + heading))
-        shapes.append(Text(x + column_width / 2, MARGIN + TITLE_SIZE / 2, text, TITLE_SIZE, INK))
+        shapes += paint(shifted(plan, x + (column_width - plan.width) / 2, draw.MARGIN + heading))
+        shapes.append(Text(x + column_width / 2, draw.MARGIN + draw.TITLE_SIZE / 2, text, draw.TITLE_SIZE, draw.INK))
         x += column_width + BETWEEN
-    bottom = MARGIN + heading + max(plan.height for plan, _ in columns)
+    bottom = draw.MARGIN + heading + max(plan.height for plan, _ in columns)
     shapes += _legend_shapes(legend, (width - legend_width) / 2, bottom + 26)
-    shapes.append(Text(width / 2, bottom + 50, caption, FONT_SIZE, INK))
+    shapes.append(Text(width / 2, bottom + 50, caption, draw.FONT_SIZE, draw.INK))
     description = f"difference of networks of {len(diff.first.layers)} and {len(diff.second.layers)} layers: {caption}"
-    return Scene(width, ceil(bottom + 50 + MARGIN), tuple(shapes), description)
+    return Scene(width, ceil(bottom + 50 + draw.MARGIN), tuple(shapes), description)
 
 
 # -- what is drawn -----------------------------------------------------------------------------------------------------
@@ -81,32 +69,32 @@ def diff_scene(diff: NetworkDiff, *, names: tuple[str, str] = ("first", "second"
 class _Painter:
     """Boxes and edges of a plan, each in the colour of its change."""
 
-    def __init__(self, texts: Sequence[LayerText], layers: Sequence[Change], edges: Mapping[Edge, Change]) -> None:
+    def __init__(self, texts: Sequence[draw.LayerText], layers: Sequence[Change], edges: Mapping[Edge, Change]) -> None:
         self.texts, self.layers, self.edges = texts, layers, edges
 
     def __call__(self, plan: Layout) -> list[Shape]:
         shapes: list[Shape] = []
         for change in (Change.KEPT, Change.REMOVED, Change.ADDED):
             routes = tuple(route for route in plan.routes if self.edges[route.edge] is change)
-            shapes += edge_shapes(replace(plan, routes=routes), COLOURS[change][1])
+            shapes += draw.edge_shapes(replace(plan, routes=routes), COLOURS[change][1])
         for box, text, change in zip(plan.boxes, self.texts, self.layers, strict=True):
             fill, stroke = COLOURS[change]
             heavy = 1.0 if change is Change.KEPT else 1.8
             shapes.append(Rectangle(box.x, box.y, box.width, box.height, fill, stroke, heavy, radius=4.0))
-            ink = FAINT if change is Change.KEPT else INK
-            shapes.append(Text(box.x + 7, box.centre[1], text.index, SMALL, FAINT, "start"))
-            shapes.append(Text(box.centre[0], box.centre[1], text.name, FONT_SIZE, ink))
+            ink = draw.FAINT if change is Change.KEPT else draw.INK
+            shapes.append(Text(box.x + 7, box.centre[1], text.index, draw.SMALL, draw.FAINT, "start"))
+            shapes.append(Text(box.centre[0], box.centre[1], text.name, draw.FONT_SIZE, ink))
         return shapes
 
 
 def _column(
-    texts: Sequence[LayerText], layers: Sequence[Change], edges: Mapping[Edge, Change]
+    texts: Sequence[draw.LayerText], layers: Sequence[Change], edges: Mapping[Edge, Change]
 ) -> tuple[Layout, _Painter]:
-    plan = layout([(box_width(texts), BOX_HEIGHT)] * len(texts), edges)
+    plan = layout([(draw.box_width(texts), draw.BOX_HEIGHT)] * len(texts), edges)
     return plan, _Painter(texts, layers, edges)
 
 
-def _union(diff: NetworkDiff) -> tuple[list[LayerText], list[Change], dict[Edge, Change]] | None:
+def _union(diff: NetworkDiff) -> tuple[list[draw.LayerText], list[Change], dict[Edge, Change]] | None:
     """Both networks in one, layers in an order in which all edges run down; None where there is no such order."""
     match = diff.match()
     # A layer is named by the second network where it has it: ("b", v), and ("a", u) where it is removed.
@@ -146,30 +134,30 @@ def _top_down(nodes: list, edges: list) -> list | None:  # type: ignore[type-arg
     return order if len(order) == len(nodes) else None
 
 
-def _text(diff: NetworkDiff, node: tuple[str, int | None], match: Mapping[int, int]) -> LayerText:
+def _text(diff: NetworkDiff, node: tuple[str, int | None], match: Mapping[int, int]) -> draw.LayerText:
     side, at = node
     assert at is not None  # a change is of a layer of the first or of the second
     if side == "a":
-        return LayerText(f"−{at}", _name(diff.first, at), "")
+        return draw.LayerText(f"−{at}", _name(diff.first, at), "")
     u = next((u for u, v in match.items() if v == at), None)
     now = _name(diff.second, at)
     if u is None:
-        return LayerText(f"+{at}", now, "")
+        return draw.LayerText(f"+{at}", now, "")
     before = _name(diff.first, u)
-    return LayerText(str(at), now if before == now else f"{before} → {now}", "")
+    return draw.LayerText(str(at), now if before == now else f"{before} → {now}", "")
 
 
 def _name(arch: Architecture, u: int) -> str:
-    return layer_texts(arch, None)[u].name
+    return draw.layer_texts(arch, None)[u].name
 
 
-def _side(diff: NetworkDiff, *, first: bool) -> tuple[list[LayerText], list[Change], dict[Edge, Change]]:
+def _side(diff: NetworkDiff, *, first: bool) -> tuple[list[draw.LayerText], list[Change], dict[Edge, Change]]:
     """One of the two networks by itself."""
     arch = diff.first if first else diff.second
     changes = {e.u if first else e.v: e.change for e in diff.layers}
     edges = {e.first if first else e.second: e.change for e in diff.edges}
     return (
-        [replace(text, index=SIGNS[changes[u]] + text.index) for u, text in enumerate(layer_texts(arch, None))],
+        [replace(text, index=SIGNS[changes[u]] + text.index) for u, text in enumerate(draw.layer_texts(arch, None))],
         [changes[u] for u in range(len(arch.layers))],
         {edge: change for edge, change in edges.items() if edge is not None},
     )
@@ -184,7 +172,7 @@ def _caption(diff: NetworkDiff) -> str:
     parts = [f"{n} {'layer' if n == 1 else 'layers'} {change}" for change, n in layers.items()]
     parts += [f"{n} {'edge' if n == 1 else 'edges'} {change}" for change, n in edges.items()]
     difference = ", ".join(parts) or "no difference"
-    return f"{difference}; distance {short_number(diff.d)}, normalised {diff.d_bar:.3f}"
+    return f"{difference}; distance {draw.short_number(diff.d)}, normalised {diff.d_bar:.3f}"
 
 
 def _legend(diff: NetworkDiff) -> list[tuple[str, Change]]:
@@ -197,6 +185,6 @@ def _legend_shapes(entries: Sequence[tuple[str, Change]], x: float, y: float) ->
     for text, change in entries:
         fill, stroke = COLOURS[change]
         shapes.append(Rectangle(x, y - 5, 16, 10, fill, stroke, radius=2.0))
-        shapes.append(Text(x + 22, y, text, SMALL, FAINT, "start"))
-        x += 22 + text_width(text, SMALL) + 14
+        shapes.append(Text(x + 22, y, text, draw.SMALL, draw.FAINT, "start"))
+        x += 22 + text_width(text, draw.SMALL) + 14
     return shapes

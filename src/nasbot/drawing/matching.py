@@ -16,22 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbot.architecture import Architecture
-from nasbot.drawing.draw import (
-    BOX_HEIGHT,
-    FAINT,
-    FONT_SIZE,
-    INK,
-    MARGIN,
-    MAX_TITLE,
-    SMALL,
-    TITLE_SIZE,
-    LayerText,
-    box_shapes,
-    box_width,
-    edge_shapes,
-    layer_texts,
-    short_number,
-)
+from nasbot.drawing import draw
 from nasbot.drawing.layout import ROW_GAP, Box, Layout, Point, Side, column_layout
 from nasbot.drawing.render import svg, write_scene
 from nasbot.drawing.scene import Path, Rectangle, Scene, Shape, Text, shifted, straight, text_width
@@ -68,24 +53,30 @@ def matching_svg(matching: Matching) -> str:
 
 def matching_scene(matching: Matching, *, names: tuple[str, str] | None = None) -> Scene:
     """The drawing of a matching as shapes."""
-    left, right = _columns(matching, heading=TITLE_SIZE + 14 if names else 0.0)
+    left, right = _columns(matching, heading=draw.TITLE_SIZE + 14 if names else 0.0)
     legend, caption = _legend(matching), _caption(matching)
     texts_width = max(legend.width, *(text_width(line.content, line.size) for line in caption))
-    width = ceil(max(right.end, texts_width) + 2 * MARGIN)
+    width = ceil(max(right.end, texts_width) + 2 * draw.MARGIN)
     shift = (width - right.end) / 2
     left, right = left.moved(shift), right.moved(shift)
     shapes: list[Shape] = [*_ribbons(matching, left, right)]
     for column in (left, right):
-        shapes += [*edge_shapes(column.plan), *_stubs(column), *box_shapes(column.arch, column.plan, column.texts)]
+        shapes += [
+            *draw.edge_shapes(column.plan),
+            *_stubs(column),
+            *draw.box_shapes(column.arch, column.plan, column.texts),
+        ]
     for column, name in zip((left, right), names or (), strict=False):
-        heading = name[:MAX_TITLE]
-        shapes.append(Text(column.plan.boxes[0].centre[0], MARGIN + TITLE_SIZE / 2, heading, TITLE_SIZE, INK))
+        heading = name[: draw.MAX_TITLE]
+        shapes.append(
+            Text(column.plan.boxes[0].centre[0], draw.MARGIN + draw.TITLE_SIZE / 2, heading, draw.TITLE_SIZE, draw.INK)
+        )
     bottom = max(box.y + box.height for column in (left, right) for box in column.plan.boxes)
     shapes += legend.shapes((width - legend.width) / 2, bottom + 30)
     shapes += [Text(width / 2, bottom + 58 + 20 * i, x.content, x.size, x.colour) for i, x in enumerate(caption)]
-    height = ceil(bottom + 58 + 20 * len(caption) - 10 + MARGIN / 2)
+    height = ceil(bottom + 58 + 20 * len(caption) - 10 + draw.MARGIN / 2)
     n_1, n_2 = len(matching.first.layers), len(matching.second.layers)
-    description = f"how networks of {n_1} and {n_2} layers are matched; distance {short_number(matching.distance)}"
+    description = f"how networks of {n_1} and {n_2} layers are matched; distance {draw.short_number(matching.distance)}"
     return Scene(width, height, tuple(shapes), description)
 
 
@@ -98,7 +89,7 @@ class _Column:
 
     arch: Architecture
     plan: Layout
-    texts: Sequence[LayerText]
+    texts: Sequence[draw.LayerText]
     inner_x: float
     inwards: float  # +1 for the left column, -1 for the right
     ribbon_y: dict[tuple[int, int], float]  # where each ribbon starts, by (u, v)
@@ -113,19 +104,21 @@ class _Column:
 def _columns(matching: Matching, heading: float) -> tuple[_Column, _Column]:
     per_mass = _height_per_mass(matching.masses_1, matching.masses_2)
     heights = [
-        [max(BOX_HEIGHT, mass * per_mass / BOX_FILL) for mass in masses]
+        [max(draw.BOX_HEIGHT, mass * per_mass / BOX_FILL) for mass in masses]
         for masses in (matching.masses_1, matching.masses_2)
     ]
     tallest = max(sum(column) + ROW_GAP * (len(column) - 1) for column in heights)
     gaps = [min(MAX_ROW_GAP, (tallest - sum(column)) / (len(column) - 1)) for column in heights]
     tops = [(tallest - sum(column) - gap * (len(column) - 1)) / 2 for column, gap in zip(heights, gaps, strict=True)]
-    texts = [layer_texts(matching.first, matching.masses_1), layer_texts(matching.second, matching.masses_2)]
+    texts = [draw.layer_texts(matching.first, matching.masses_1), draw.layer_texts(matching.second, matching.masses_2)]
     sides: tuple[Side, Side] = ("left", "right")
     plans = [
-        column_layout([(box_width(texts[i]), height) for height in heights[i]], arch.edges, side=sides[i], gap=gaps[i])
+        column_layout(
+            [(draw.box_width(texts[i]), height) for height in heights[i]], arch.edges, side=sides[i], gap=gaps[i]
+        )
         for i, arch in enumerate((matching.first, matching.second))
     ]
-    top = MARGIN + heading
+    top = draw.MARGIN + heading
     plan_1 = shifted(plans[0], 0.0, top + tops[0])
     plan_2 = shifted(plans[1], plan_1.width + BETWEEN, top + tops[1])
     right_end = plan_1.width + BETWEEN + plan_2.width
@@ -253,7 +246,7 @@ class _Legend:
         return sum(self._width(text) for text, _ in self.entries) - self.between
 
     def _width(self, text: str) -> float:
-        return self.swatch + self.gap + text_width(text, SMALL) + self.between
+        return self.swatch + self.gap + text_width(text, draw.SMALL) + self.between
 
     def shapes(self, x: float, y: float) -> list[Shape]:
         """Swatches and texts in one row, centred on y."""
@@ -265,7 +258,7 @@ class _Legend:
                 corner: Point = (x, y - 5)
                 outline = [corner, (x + self.swatch, y - 5), (x + self.swatch, y + 5), (x, y + 5)]
                 shapes.append(Path(corner, straight(outline), fill=colour, opacity=RIBBON_OPACITY))
-            shapes.append(Text(x + self.swatch + self.gap, y, text, SMALL, FAINT, "start"))
+            shapes.append(Text(x + self.swatch + self.gap, y, text, draw.SMALL, draw.FAINT, "start"))
             x += self._width(text)
         return shapes
 
@@ -282,10 +275,10 @@ def _legend(matching: Matching) -> _Legend:
 
 def _caption(matching: Matching) -> list[Text]:
     parts = (
-        f"label mismatch {short_number(matching.label_penalty)}",
-        f"unassigned mass {short_number(matching.unassigned_mass)}",
-        f"structure {short_number(matching.structural_penalty)}",
+        f"label mismatch {draw.short_number(matching.label_penalty)}",
+        f"unassigned mass {draw.short_number(matching.unassigned_mass)}",
+        f"structure {draw.short_number(matching.structural_penalty)}",
     )
-    total = f"{'  +  '.join(parts)}  =  distance {short_number(matching.distance)}"
+    total = f"{'  +  '.join(parts)}  =  distance {draw.short_number(matching.distance)}"
     detail = f"structural weight {matching.structural_weight:g}, normalised {matching.normalised_distance:.4f}"
-    return [Text(0, 0, total, FONT_SIZE, INK), Text(0, 0, detail, SMALL, FAINT)]
+    return [Text(0, 0, total, draw.FONT_SIZE, draw.INK), Text(0, 0, detail, draw.SMALL, draw.FAINT)]

@@ -17,6 +17,7 @@ import numpy as np
 
 from nasbot import _json
 from nasbot._files import open_regular
+from nasbot._json import table
 from nasbot._typing import Json
 from nasbot.errors import CodecError, FileError
 from nasbot.storage.addresses import Address
@@ -72,9 +73,9 @@ def data_card(path: Path) -> dict[str, Json] | None:
     record = _read(path, DATA, DESCRIPTION, most=MOST_OF_DATA)
     if record is None:
         return None
-    preprocessing = _table(record.get("preprocessing"))
-    inputs, target = _table(preprocessing.get("inputs")), _table(preprocessing.get("target"))
-    every = [_table(column) for column in _list(inputs.get("columns"))]
+    preprocessing = table(record.get("preprocessing"))
+    inputs, target = table(preprocessing.get("inputs")), table(preprocessing.get("target"))
+    every = [table(column) for column in _list(inputs.get("columns"))]
     columns = [column for column in every if column.get("form") != "dropped"]
     forms = Counter(str(column.get("form"))[:40] for column in columns)
     shapes = {words: _shape(path, f"{name}_X.npy") for name, words in PARTS.items()}
@@ -130,10 +131,6 @@ def _content(path: Path, *names: str, most: int) -> bytes | None:
             return file.read(most)
     except (FileError, OSError):
         return None
-
-
-def _table(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _list(value: Any) -> list[Any]:

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from nasbot._json import table
 from nasbot._typing import Json
 from nasbot._versions import NOTED, versions_of
 from nasbot.page.beside import Beside
@@ -46,7 +47,7 @@ def about_record(
     """What changes little while a study runs, and how to do it again."""
     settings = snapshot.settings
     meaning = meaning_of(settings)
-    searcher, space = _table(settings.get("searcher")), _table(settings.get("space"))
+    searcher, space = table(settings.get("searcher")), table(settings.get("space"))
     kind = space.get("kind")
     return {
         "name": snapshot.name,
@@ -61,7 +62,7 @@ def about_record(
         "searcher": snapshot.searcher,
         "acquisition": str(searcher.get("acquisition") or ""),
         "seed": settings.get("seed"),
-        "kind": str(_table(kind).get("name", "")) if isinstance(kind, Mapping) else str(kind or ""),
+        "kind": str(table(kind).get("name", "")) if isinstance(kind, Mapping) else str(kind or ""),
         "n_pool": len(pool) if isinstance(pool := settings.get("pool"), list | tuple) else 0,
         "made": time.strftime("%Y-%m-%d %H:%M:%S %Z"),
         "commands": [list(pair) for pair in _commands(snapshot, status, file)],
@@ -134,7 +135,7 @@ def _commands(snapshot: Snapshot, status: StudyStatus | None, file: str) -> list
             repeat = f"{where}{status.command} --name {shlex.quote(again)}"  # a second --name replaces the first
             rows.append(("Do all of it again, under another name:", repeat))
             return [*rows, looks]
-    if "data_name" in _table(snapshot.settings.get("context")):
+    if "data_name" in table(snapshot.settings.get("context")):
         return [
             *rows,
             ("Go on with it in Python, with the same data and options:", _search_call(snapshot, file)),
@@ -363,7 +364,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list):
         return [_finite(entry) if isinstance(entry, Mapping | list | float) else entry for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _table(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
+from nasbot._json import table
 from nasbot._typing import Json
 from nasbot.data.frames import safe_text
 from nasbot.page.records import trial_record
@@ -35,7 +36,7 @@ def trials_csv(trials: Iterable[Trial], details: Sequence[str]) -> Iterator[str]
     ]
     writer.writerow([_cell(name) for name in names])
     for number, record in enumerate(map(trial_record, trials)):
-        predicted, found = _table(record["predicted"]), _table(record["details"])
+        predicted, found = table(record["predicted"]), table(record["details"])
         cells: list[Json] = [record[name] for name in COLUMNS]
         cells += [" ".join(map(str, _list(record[name]))) for name in ("parents", "modifiers")]
         cells += [predicted.get(name) for name in ("median", "lower", "upper")]
@@ -51,7 +52,7 @@ def trials_csv(trials: Iterable[Trial], details: Sequence[str]) -> Iterator[str]
 def detail_names(snapshot: Snapshot) -> list[str]:
     """The numbers of details, of the trials at hand."""
     records = [trial_record(trial) for trial in snapshot.history]
-    return list(dict.fromkeys(name for record in records for name in _table(record["details"])))
+    return list(dict.fromkeys(name for record in records for name in table(record["details"])))
 
 
 def _cell(value: Json) -> str:
@@ -60,10 +61,6 @@ def _cell(value: Json) -> str:
     if isinstance(value, int | float):
         return repr(value)
     return safe_text(str(value))
-
-
-def _table(value: Json) -> dict[str, Json]:
-    return dict(value) if isinstance(value, dict) else {}
 
 
 def _list(value: Json) -> list[Json]:

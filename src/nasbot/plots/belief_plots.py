@@ -7,24 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nasbot.plots import series
+from nasbot.plots import series, style
 from nasbot.plots.beliefs import BASELINE_LOG_DENSITY
-from nasbot.plots.style import (
-    BEST,
-    BLUE,
-    FAILED,
-    FAINT,
-    GREY,
-    INK,
-    SKY,
-    percent,
-    quiet,
-    reaching_limits,
-    remark,
-    say,
-    short,
-    whole_numbers,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,13 +18,13 @@ def plot_forecasts(found: series.SurrogateHealth, ax: Axes) -> None:
     """Predicted against observed, each with its interval: on the line where the belief was right."""
     title = "Predicted and observed"
     if found.message:
-        say(ax, title, found.message)
+        style.say(ax, title, found.message)
         return
-    quiet(ax, title, x="observed value", y="predicted when it was chosen", grid="both")
+    style.quiet(ax, title, x="observed value", y="predicted when it was chosen", grid="both")
     up = found.direction == "maximise"
     observed = np.array([p.observed for p in found.points])
-    low, high, n_beyond = reaching_limits(observed.tolist(), higher_is_better=up)
-    for inside, colour in ((True, SKY), (False, FAILED)):
+    low, high, n_beyond = style.reaching_limits(observed.tolist(), higher_is_better=up)
+    for inside, colour in ((True, style.SKY), (False, style.FAILED)):
         points = [p for p in found.points if p.inside is inside]
         if points:
             ax.vlines(
@@ -56,21 +40,21 @@ def plot_forecasts(found: series.SurrogateHealth, ax: Axes) -> None:
                 [p.observed for p in points],
                 [p.median for p in points],
                 s=14,
-                color=BLUE if inside else FAILED,
+                color=style.BLUE if inside else style.FAILED,
                 linewidths=0,
                 zorder=3,
             )
-    ax.plot([low, high], [low, high], color=INK, linewidth=1.0, zorder=1)
+    ax.plot([low, high], [low, high], color=style.INK, linewidth=1.0, zorder=1)
     ax.set_xlim(low, high)
-    lowest, highest, _ = reaching_limits([p.median for p in found.points], higher_is_better=up)
+    lowest, highest, _ = style.reaching_limits([p.median for p in found.points], higher_is_better=up)
     ax.set_ylim(min(low, lowest), max(high, highest))
     correlation = found.rank_correlation
-    known = "" if math.isnan(correlation) else f"rank correlation {short(correlation, 2)}"
-    remark(
+    known = "" if math.isnan(correlation) else f"rank correlation {style.short(correlation, 2)}"
+    style.remark(
         ax,
         known,
         f"{n_beyond} beyond the axis" if n_beyond else "",
-        f"bars: {percent(found.level)} intervals, red where missed",
+        f"bars: {style.percent(found.level)} intervals, red where missed",
     )
 
 
@@ -78,25 +62,25 @@ def plot_coverage(found: series.SurrogateHealth, ax: Axes) -> None:
     """How many of the values so far lay inside their interval, against how many should have."""
     title = f"Inside the {100 * found.level:.0f} % interval"
     if found.message:
-        say(ax, title, found.message)
+        style.say(ax, title, found.message)
         return
-    quiet(ax, title, x="predictions with a value", y="share so far")
+    style.quiet(ax, title, x="predictions with a value", y="share so far")
     n = np.arange(1, len(found.points) + 1)
     spread = 2 * np.sqrt(found.level * (1 - found.level) / n)
     ax.fill_between(
         n,
         np.maximum(found.level - spread, 0.0),
         np.minimum(found.level + spread, 1.0),
-        color=GREY,
+        color=style.GREY,
         alpha=0.2,
         linewidth=0,
     )
-    ax.axhline(found.level, color=FAINT, linewidth=1.0)
-    ax.plot(n, found.running_coverage, color=BEST, linewidth=1.8, marker="o" if len(n) == 1 else "")
+    ax.axhline(found.level, color=style.FAINT, linewidth=1.0)
+    ax.plot(n, found.running_coverage, color=style.BEST, linewidth=1.8, marker="o" if len(n) == 1 else "")
     ax.set_ylim(0.0, 1.03)
     ax.set_xlim(1, max(len(n), 2))
-    remark(ax, f"{percent(found.coverage)} of {len(n)}", "grey: what chance allows")
-    whole_numbers(ax)
+    style.remark(ax, f"{style.percent(found.coverage)} of {len(n)}", "grey: what chance allows")
+    style.whole_numbers(ax)
 
 
 def plot_log_density(found: series.SurrogateHealth, ax: Axes) -> None:
@@ -104,20 +88,20 @@ def plot_log_density(found: series.SurrogateHealth, ax: Axes) -> None:
     title = "Log density of what came"
     known = [(i + 1, p.log_density) for i, p in enumerate(found.points) if p.log_density is not None]
     if found.message or not known:
-        say(ax, title, found.message or "the forecasts do not say mean and sd")
+        style.say(ax, title, found.message or "the forecasts do not say mean and sd")
         return
-    quiet(ax, title, x="predictions with a value", y="log density, standardised")
+    style.quiet(ax, title, x="predictions with a value", y="log density, standardised")
     densities = [density for _, density in known]
-    low, high, n_beyond = reaching_limits([*densities, BASELINE_LOG_DENSITY], higher_is_better=True)
+    low, high, n_beyond = style.reaching_limits([*densities, BASELINE_LOG_DENSITY], higher_is_better=True)
     ax.set_ylim(low, high)
-    ax.scatter([i for i, _ in known], densities, s=10, color=SKY, linewidths=0)
-    ax.axhline(BASELINE_LOG_DENSITY, color=FAINT, linewidth=1.0)
+    ax.scatter([i for i, _ in known], densities, s=10, color=style.SKY, linewidths=0)
+    ax.axhline(BASELINE_LOG_DENSITY, color=style.FAINT, linewidth=1.0)
     running = np.array(found.running_log_density)
-    ax.plot(np.arange(1, len(running) + 1), running, color=BEST, linewidth=1.8)
+    ax.plot(np.arange(1, len(running) + 1), running, color=style.BEST, linewidth=1.8)
     ax.set_xlim(1, max(len(running), 2))
     beyond = f"{n_beyond} beyond the axis" if n_beyond else ""
-    remark(ax, f"mean {short(found.log_density, 3)}", "grey line: knowing only the spread", beyond)
-    whole_numbers(ax)
+    style.remark(ax, f"mean {style.short(found.log_density, 3)}", "grey line: knowing only the spread", beyond)
+    style.whole_numbers(ax)
 
 
 ACQUISITIONS = {"log-ei": "log expected improvement", "ei": "expected improvement", "ucb": "upper confidence bound"}
@@ -127,24 +111,24 @@ def plot_acquisition(found: series.AcquisitionTrace, ax: Axes) -> None:
     """What each network promised when it was chosen; those that became the best are dark."""
     title = "What the networks promised"
     if found.message:
-        say(ax, title, found.message)
+        style.say(ax, title, found.message)
         return
-    quiet(ax, title, x="trial", y=ACQUISITIONS.get(found.acquisition, found.acquisition or "utility"))
+    style.quiet(ax, title, x="trial", y=ACQUISITIONS.get(found.acquisition, found.acquisition or "utility"))
     utilities = [p.utility for p in found.points]
-    low, high, n_beyond = reaching_limits(utilities, higher_is_better=True)
+    low, high, n_beyond = style.reaching_limits(utilities, higher_is_better=True)
     ax.set_ylim(low, high)
-    ax.plot([p.trial for p in found.points], utilities, color=GREY, linewidth=0.7, zorder=1)
+    ax.plot([p.trial for p in found.points], utilities, color=style.GREY, linewidth=0.7, zorder=1)
     for state, colour, size in (
-        ("completed", SKY, 18),
-        ("failed", FAILED, 18),
-        ("stopped", GREY, 18),
-        ("running", GREY, 18),
+        ("completed", style.SKY, 18),
+        ("failed", style.FAILED, 18),
+        ("stopped", style.GREY, 18),
+        ("running", style.GREY, 18),
     ):
         points = [p for p in found.points if p.state == state and not p.is_record]
         ax.scatter([p.trial for p in points], [p.utility for p in points], s=size, color=colour, linewidths=0, zorder=2)
     records = [p for p in found.points if p.is_record]
-    ax.scatter([p.trial for p in records], [p.utility for p in records], s=34, color=BEST, zorder=3)
-    whole_numbers(ax)
+    ax.scatter([p.trial for p in records], [p.utility for p in records], s=34, color=style.BEST, zorder=3)
+    style.whole_numbers(ax)
     failed = "red: failed" if any(p.state == "failed" for p in found.points) else ""
     beyond = f"{n_beyond} beyond the axis" if n_beyond else ""
-    remark(ax, f"dark: the {len(records)} that became the best", failed, beyond)
+    style.remark(ax, f"dark: the {len(records)} that became the best", failed, beyond)

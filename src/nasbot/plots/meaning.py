@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from nasbot._json import table
 from nasbot._typing import Json
 
 SHARE, OF_TARGET = "share of rows", "unit of the target"
@@ -39,19 +40,19 @@ class Meaning(NamedTuple):
 
 def meaning_of(settings: Mapping[str, Json]) -> Meaning:
     """Of a search on data its metric, else the loss by which it chooses; "value" of any other objective."""
-    context = _table(settings.get("context"))
+    context = table(settings.get("context"))
     if "data" not in context:
         return Meaning("value")
     if "metric" in context:
         name = str(context["metric"])[:80]
         return Meaning(f"validation {name}", UNITS.get(name, ""))
-    kind = _table(settings.get("space")).get("kind")
+    kind = table(settings.get("space")).get("kind")
     recipe = context.get("recipe")
     if kind == "mlp-reg":
         return Meaning("validation mse", STANDARDISED)
     if kind not in ("mlp-class", "cnn"):
         return Meaning("validation loss")
-    part = _table(_table(recipe).get("images" if kind == "cnn" else "vectors"))
+    part = table(table(recipe).get("images" if kind == "cnn" else "vectors"))
     return (
         Meaning("validation error", SHARE) if part.get("score") == "error" else Meaning("validation log-loss", "nats")
     )
@@ -59,7 +60,7 @@ def meaning_of(settings: Mapping[str, Json]) -> Meaning:
 
 def data_of(settings: Mapping[str, Json]) -> str:
     """The name of the data of a search on data; empty for any other objective."""
-    context = _table(settings.get("context"))
+    context = table(settings.get("context"))
     return str(context.get("data_name", ""))[:80] if "data" in context else ""
 
 
@@ -68,13 +69,9 @@ def axis_of(settings: Mapping[str, Json]) -> tuple[str, ...]:
 
     Of an objective of one's own the kind of networks and what it noted of itself stand for the data.
     """
-    context = _table(settings.get("context"))
+    context = table(settings.get("context"))
     if "data" in context:
         what = str(context["data"])
     else:
-        what = f"{_table(settings.get('space')).get('kind')} {context}"
+        what = f"{table(settings.get('space')).get('kind')} {context}"
     return what, str(meaning_of(settings)), str(settings.get("direction", ""))
-
-
-def _table(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -6,38 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nasbot.plots import series
-from nasbot.plots.style import (
-    BEST,
-    BLUE,
-    FAILED,
-    FAINT,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    PURPLE,
-    SERIES,
-    SKY,
-    SMALL_SIZE,
-    TEXT_SIZE,
-    apart,
-    clock,
-    counted,
-    drawable,
-    label_ends,
-    percent,
-    quiet,
-    ranked,
-    reaching_limits,
-    readable_log,
-    remark,
-    say,
-    scores_colours,
-    short,
-    time_unit,
-    whole_numbers,
-)
+from nasbot.plots import series, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,10 +20,10 @@ def plot_history(found: series.HistorySeries, ax: Axes, *, by: str = "trials") -
     """Every value, and the best so far as a line; failures are ticks at the foot."""
     title = "Best so far"
     if found.message:
-        say(ax, title, found.message)
+        style.say(ax, title, found.message)
         return
-    unit, name = time_unit(found.points[-1].seconds) if by == "seconds" else (1.0, "")
-    quiet(ax, title, x=f"{name} on the study's clock" if by == "seconds" else "finished trials", y="value")
+    unit, name = style.time_unit(found.points[-1].seconds) if by == "seconds" else (1.0, "")
+    style.quiet(ax, title, x=f"{name} on the study's clock" if by == "seconds" else "finished trials", y="value")
 
     def place(point: series.HistoryPoint) -> float:
         return point.seconds / unit if by == "seconds" else float(point.place)
@@ -62,38 +31,45 @@ def plot_history(found: series.HistorySeries, ax: Axes, *, by: str = "trials") -
     up = found.direction == "maximise"
     known = [point for point in found.points if point.value is not None]
     values = [point.value for point in known if point.value is not None]
-    low, high, n_beyond = reaching_limits(values, higher_is_better=up)
+    low, high, n_beyond = style.reaching_limits(values, higher_is_better=up)
     ax.set_ylim(low, high)
     beyond = low if up else high
     inside = [point for point, value in zip(known, values, strict=True) if low <= value <= high]
     outside = [point for point, value in zip(known, values, strict=True) if not low <= value <= high]
     full, short_ones = ([p for p in inside if (p.fidelity >= 1) is is_full] for is_full in (True, False))
-    ax.scatter([place(p) for p in full], [p.value or 0.0 for p in full], s=14, color=SKY, linewidths=0, zorder=2)
+    ax.scatter([place(p) for p in full], [p.value or 0.0 for p in full], s=14, color=style.SKY, linewidths=0, zorder=2)
     ax.scatter(
         [place(p) for p in short_ones],
         [p.value or 0.0 for p in short_ones],
         s=12,
         facecolors="white",
-        edgecolors=SKY,
+        edgecolors=style.SKY,
         linewidths=0.8,
         zorder=2,
     )
     if outside:
         marker = "v" if up else "^"
-        ax.scatter([place(p) for p in outside], [beyond] * len(outside), s=16, color=SKY, marker=marker, clip_on=False)
+        ax.scatter(
+            [place(p) for p in outside], [beyond] * len(outside), s=16, color=style.SKY, marker=marker, clip_on=False
+        )
     steps = [point for point in found.points if point.best is not None]
     ax.step(
-        [place(p) for p in steps], [p.best or 0.0 for p in steps], where="post", color=BEST, linewidth=1.8, zorder=3
+        [place(p) for p in steps],
+        [p.best or 0.0 for p in steps],
+        where="post",
+        color=style.BEST,
+        linewidth=1.8,
+        zorder=3,
     )
     records = found.records
-    ax.scatter([place(p) for p in records], [p.value or 0.0 for p in records], s=22, color=BEST, zorder=4)
+    ax.scatter([place(p) for p in records], [p.value or 0.0 for p in records], s=22, color=style.BEST, zorder=4)
     failures = [place(point) for point in found.points if point.cause]
     # At the foot of the side on which poor values lie, where the line of the best never comes.
     ax.plot(
         failures,
         [0.02 if up else 0.98] * len(failures),
         "|",
-        color=FAILED,
+        color=style.FAILED,
         markersize=8,
         markeredgewidth=1.4,
         transform=ax.get_xaxis_transform(),
@@ -101,22 +77,24 @@ def plot_history(found: series.HistorySeries, ax: Axes, *, by: str = "trials") -
     )
     last = place(found.points[-1])
     best = records[-1]
-    label_ends(ax, last, [best.value or 0.0], [f"{short(best.value or 0.0)}\ntrial {best.trial}"], [BEST])
+    style.label_ends(
+        ax, last, [best.value or 0.0], [f"{style.short(best.value or 0.0)}\ntrial {best.trial}"], [style.BEST]
+    )
     notes = [f"{len(failures)} failed (ticks)"] if failures else []
     notes += [f"{n_beyond} beyond the axis (triangles)"] if n_beyond else []
     notes += [f"{len(short_ones)} shorter trainings (hollow)"] if short_ones else []
-    remark(ax, *notes)
+    style.remark(ax, *notes)
     if by != "seconds":
-        whole_numbers(ax)
+        style.whole_numbers(ax)
         if 0 < found.n_pool < len(found.points):
-            ax.axvspan(0.5, found.n_pool + 0.5, color=GREY, alpha=0.12, linewidth=0, zorder=0)
+            ax.axvspan(0.5, found.n_pool + 0.5, color=style.GREY, alpha=0.12, linewidth=0, zorder=0)
             at = 0.985 if up else 0.015
             ax.text(
                 0.7,
                 at,
                 "pool",
-                color=FAINT,
-                fontsize=SMALL_SIZE,
+                color=style.FAINT,
+                fontsize=style.SMALL_SIZE,
                 va="top" if up else "bottom",
                 transform=ax.get_xaxis_transform(),
             )
@@ -129,14 +107,14 @@ def plot_timeline(found: series.Timeline, ax: Axes) -> None:
     """One row per worker, one bar per trial; failures in orange-red with their cause."""
     title = "Who worked when"
     if found.message:
-        say(ax, title, found.message)
+        style.say(ax, title, found.message)
         return
-    unit, name = time_unit(found.elapsed)
-    quiet(ax, title, x=f"{name} on the study's clock", grid="x")
+    unit, name = style.time_unit(found.elapsed)
+    style.quiet(ax, title, x=f"{name} on the study's clock", grid="x")
     kinds = {
-        "completed": (SKY, "completed"),
-        "failed": (FAILED, "failed"),
-        "stopped": (GREY, "stopped early"),
+        "completed": (style.SKY, "completed"),
+        "failed": (style.FAILED, "failed"),
+        "stopped": (style.GREY, "stopped early"),
         "running": ("#f3e3b5", "running"),
     }
     kinds["cancelled"] = ("#d4dae0", "cancelled")
@@ -156,14 +134,14 @@ def plot_timeline(found: series.Timeline, ax: Axes) -> None:
         for span in found.spans:
             wide = (span.end - span.start) / max(found.elapsed, 1e-9) > 0.012 * len(str(span.trial)) + 0.008
             if wide:
-                colour = "white" if span.state == "failed" else INK
+                colour = "white" if span.state == "failed" else style.INK
                 ax.text(
                     (span.start + span.end) / 2 / unit,
                     span.worker,
                     str(span.trial),
                     ha="center",
                     va="center",
-                    fontsize=SMALL_SIZE - 1,
+                    fontsize=style.SMALL_SIZE - 1,
                     color=colour,
                     clip_on=True,
                 )
@@ -175,7 +153,7 @@ def plot_timeline(found: series.Timeline, ax: Axes) -> None:
     ax.tick_params(axis="y", length=0)
     legend(ax, [(f"{n} {label}", colour) for label, colour, n in shown])
     causes = sorted({span.cause for span in found.spans if span.cause})
-    remark(ax, f"workers {percent(found.busy)} busy", f"failures: {', '.join(causes)}" if causes else "")
+    style.remark(ax, f"workers {style.percent(found.busy)} busy", f"failures: {', '.join(causes)}" if causes else "")
 
 
 def legend(ax: Axes, entries: list[tuple[str, str]]) -> None:
@@ -191,11 +169,11 @@ def legend(ax: Axes, entries: list[tuple[str, str]]) -> None:
         bbox_to_anchor=(0.0, 0.0),
         ncols=len(handles),
         frameon=False,
-        fontsize=SMALL_SIZE,
+        fontsize=style.SMALL_SIZE,
         handlelength=1.0,
         borderaxespad=0.0,
         bbox_transform=ax.transAxes + below,
-        labelcolor=FAINT,
+        labelcolor=style.FAINT,
     )
 
 
@@ -205,37 +183,41 @@ def plot_curves(found: series.LearningCurves, ax: Axes) -> None:
 
     title = "Learning curves"
     if found.message:
-        say(ax, title, found.message)
+        style.say(ax, title, found.message)
         return
     up = found.direction == "maximise"
-    quiet(ax, title, x="step", y="value reported")
+    style.quiet(ax, title, x="step", y="value reported")
     ended = [curve for curve in found.curves if curve.value is not None]
     others = [curve for curve in found.curves if curve.value is None]
-    colours = scores_colours()(0.9 * ranked([c.value or 0.0 for c in ended], higher_is_better=up))
+    colours = style.scores_colours()(0.9 * style.ranked([c.value or 0.0 for c in ended], higher_is_better=up))
     paths = [np.column_stack([curve.steps, curve.values]) for curve in ended]
     ax.add_collection(LineCollection(paths, colors=colours, linewidths=0.9, zorder=2))
     unfinished = [np.column_stack([curve.steps, curve.values]) for curve in others]
-    ax.add_collection(LineCollection(unfinished, colors=ORANGE, linewidths=0.9, linestyles="dashed", zorder=2))
+    ax.add_collection(LineCollection(unfinished, colors=style.ORANGE, linewidths=0.9, linestyles="dashed", zorder=2))
     single = [path[0] for path in (*paths, *unfinished) if len(path) == 1]
     if single:
-        ax.scatter([p[0] for p in single], [p[1] for p in single], s=12, color=GREY)
+        ax.scatter([p[0] for p in single], [p[1] for p in single], s=12, color=style.GREY)
     last = max(curve.steps[-1] for curve in found.curves)
     first = min(curve.steps[0] for curve in found.curves)
     ax.set_xlim(first, last if last > first else first + 1)
     # From how it stands when training ends, and where it began: not all of a steep start.
     everything = [value for curve in found.curves for value in curve.values]
-    low, high, n_beyond = reaching_limits(everything, higher_is_better=up)
+    low, high, n_beyond = style.reaching_limits(everything, higher_is_better=up)
     ax.set_ylim(low, high)
     for curve in found.curves:
         if curve.is_best:
-            ax.plot(curve.steps, curve.values, color=BEST, linewidth=2.2, zorder=4)
-            label_ends(
-                ax, curve.steps[-1], [curve.values[-1]], [f"{short(curve.values[-1])}\ntrial {curve.trial}"], [BEST]
+            ax.plot(curve.steps, curve.values, color=style.BEST, linewidth=2.2, zorder=4)
+            style.label_ends(
+                ax,
+                curve.steps[-1],
+                [curve.values[-1]],
+                [f"{style.short(curve.values[-1])}\ntrial {curve.trial}"],
+                [style.BEST],
             )
     notes = [f"{len(others)} without a value (dashed)"] if others else []
     notes += [f"{n_beyond} points beyond the axis"] if n_beyond else []
-    remark(ax, f"{counted(len(found.curves), 'trial')}, the darker the better", *notes)
-    whole_numbers(ax)
+    style.remark(ax, f"{style.counted(len(found.curves), 'trial')}, the darker the better", *notes)
+    style.whole_numbers(ax)
 
 
 COST_LABELS = {
@@ -249,22 +231,26 @@ def plot_costs(found: series.Costs, ax: Axes) -> None:
     """Value against cost; the Pareto front is what nothing beats in both."""
     title = {"seconds": "Value against time"}.get(found.cost, "Value against size")
     if found.message or not found.points:
-        say(ax, title, found.message or "no trial has a known cost")
+        style.say(ax, title, found.message or "no trial has a known cost")
         return
     up = found.direction == "maximise"
-    quiet(ax, title, x=COST_LABELS[found.cost], y="value", grid="both")
-    low, high, n_beyond = reaching_limits([p.value for p in found.points], higher_is_better=up)
-    ax.scatter([p.cost for p in found.points], [p.value for p in found.points], s=16, color=SKY, linewidths=0, zorder=2)
+    style.quiet(ax, title, x=COST_LABELS[found.cost], y="value", grid="both")
+    low, high, n_beyond = style.reaching_limits([p.value for p in found.points], higher_is_better=up)
+    ax.scatter(
+        [p.cost for p in found.points], [p.value for p in found.points], s=16, color=style.SKY, linewidths=0, zorder=2
+    )
     front = found.front
-    ax.step([p.cost for p in front], [p.value for p in front], where="post", color=BEST, linewidth=1.6, zorder=3)
-    ax.scatter([p.cost for p in front], [p.value for p in front], s=30, color=BEST, zorder=4)
+    ax.step([p.cost for p in front], [p.value for p in front], where="post", color=style.BEST, linewidth=1.6, zorder=3)
+    ax.scatter([p.cost for p in front], [p.value for p in front], s=30, color=style.BEST, zorder=4)
     ax.set_ylim(low, high)
     if min(p.cost for p in found.points) > 0:
-        readable_log(ax)
+        style.readable_log(ax)
     _label_front(front, ax, up=up)
     beyond = f"{n_beyond} beyond the axis" if n_beyond else ""
-    remark(
-        ax, f"{len(front)} of {counted(len(found.points), 'trial')} on the Pareto front, some named by number", beyond
+    style.remark(
+        ax,
+        f"{len(front)} of {style.counted(len(found.points), 'trial')} on the Pareto front, some named by number",
+        beyond,
     )
 
 
@@ -284,8 +270,8 @@ def _label_front(front: tuple[series.CostPoint, ...], ax: Axes, *, up: bool) -> 
             textcoords="offset points",
             ha="right",
             va="bottom" if up else "top",
-            fontsize=SMALL_SIZE,
-            color=BEST,
+            fontsize=style.SMALL_SIZE,
+            color=style.BEST,
         )
 
 
@@ -293,21 +279,21 @@ def plot_comparison(found: series.Comparison, ax: Axes) -> None:
     """Best so far of groups of studies: mean, and one standard error to each side."""
     title = "Best so far, studies compared"
     if found.message:
-        say(ax, title, found.message)
+        style.say(ax, title, found.message)
         return
     longest = max(group.x[-1] for group in found.groups)
-    unit, name = time_unit(longest) if found.by == "seconds" else (1.0, "")
-    quiet(ax, title, x=f"{name} on the study's clock" if found.by == "seconds" else "finished trials", y="value")
-    colours = [SERIES[i % len(SERIES)] for i in range(len(found.groups))]
+    unit, name = style.time_unit(longest) if found.by == "seconds" else (1.0, "")
+    style.quiet(ax, title, x=f"{name} on the study's clock" if found.by == "seconds" else "finished trials", y="value")
+    colours = [style.SERIES[i % len(style.SERIES)] for i in range(len(found.groups))]
     for group, colour in zip(found.groups, colours, strict=True):
-        x, mean, error = np.array(group.x) / unit, drawable(group.mean), drawable(group.stderr)
-        style = "default" if len(x) > 1 else "steps-post"
+        x, mean, error = np.array(group.x) / unit, style.drawable(group.mean), style.drawable(group.stderr)
+        drawn = "default" if len(x) > 1 else "steps-post"
         ax.plot(
             x,
             mean,
             color=colour,
             linewidth=1.8,
-            drawstyle="steps-post" if found.by == "trials" else style,
+            drawstyle="steps-post" if found.by == "trials" else drawn,
             marker="o" if len(x) == 1 else "",
             markersize=5,
         )
@@ -321,78 +307,83 @@ def plot_comparison(found: series.Comparison, ax: Axes) -> None:
                 linewidth=0,
                 step="post" if found.by == "trials" else None,
             )
-    ends = [float(drawable(group.mean)[-1]) for group in found.groups]
+    ends = [float(style.drawable(group.mean)[-1]) for group in found.groups]
     texts = [group.name + (f" ({group.n_studies})" if group.n_studies > 1 else "") for group in found.groups]
     ax.margins(x=0)
     low, high = ax.get_ylim()
     for end, place, group, text, colour in zip(
-        ends, apart(ends, 0.055 * (high - low)), found.groups, texts, colours, strict=True
+        ends, style.apart(ends, 0.055 * (high - low)), found.groups, texts, colours, strict=True
     ):
         ax.annotate(
-            f"{text}  {short(end)}",
+            f"{text}  {style.short(end)}",
             (group.x[-1] / unit, end),
             xytext=(1.02, place),
             textcoords=("axes fraction", "data"),
             va="center",
-            fontsize=TEXT_SIZE,
+            fontsize=style.TEXT_SIZE,
             color=colour,
             annotation_clip=False,
         )
     if found.by == "trials":
-        whole_numbers(ax)
+        style.whole_numbers(ax)
     if any(group.n_studies > 1 for group in found.groups):
-        remark(ax, "mean and standard error over studies that differ in the seed (their number in brackets)")
+        style.remark(ax, "mean and standard error over studies that differ in the seed (their number in brackets)")
 
 
 def plot_failures(found: series.Failures, ax: Axes) -> None:
     """Causes of failure, how often, and what the last one said."""
     title = "Failures by cause"
     if found.message:
-        say(ax, title, found.message)
+        style.say(ax, title, found.message)
         return
-    quiet(ax, title, x="trials", grid="x")
+    style.quiet(ax, title, x="trials", grid="x")
     most = max(row.n for row in found.rows)
-    ax.barh(range(len(found.rows)), [row.n for row in found.rows], height=0.5, color=FAILED)
-    ax.set_yticks(range(len(found.rows)), [row.cause for row in found.rows], fontsize=TEXT_SIZE, color=INK)
+    ax.barh(range(len(found.rows)), [row.n for row in found.rows], height=0.5, color=style.FAILED)
+    ax.set_yticks(range(len(found.rows)), [row.cause for row in found.rows], fontsize=style.TEXT_SIZE, color=style.INK)
     for i, row in enumerate(found.rows):
         ax.text(
-            row.n + 0.015 * most, i, f"{row.n}  ({clock(row.seconds)})", va="center", fontsize=SMALL_SIZE, color=INK
+            row.n + 0.015 * most,
+            i,
+            f"{row.n}  ({style.clock(row.seconds)})",
+            va="center",
+            fontsize=style.SMALL_SIZE,
+            color=style.INK,
         )
         if row.example:
             text = row.example if len(row.example) <= SHOWN_MESSAGE else row.example[: SHOWN_MESSAGE - 1] + "…"
-            ax.text(0.0, i + 0.28, f" {text}", va="top", fontsize=SMALL_SIZE - 1, color=FAINT)
+            ax.text(0.0, i + 0.28, f" {text}", va="top", fontsize=style.SMALL_SIZE - 1, color=style.FAINT)
     ax.set_xlim(0, 1.25 * most)
     ax.set_ylim(len(found.rows) - 0.3, -0.6)
     ax.tick_params(axis="y", length=0)
-    whole_numbers(ax)
-    remark(ax, f"{found.n_failed} of {counted(found.n_finished, 'finished trial')}")
+    style.whole_numbers(ax)
+    style.remark(ax, f"{found.n_failed} of {style.counted(found.n_finished, 'finished trial')}")
 
 
-TIME_PARTS = (("distances", BLUE), ("fitting", PURPLE), ("maximising", GREEN), ("other", GREY))
+TIME_PARTS = (("distances", style.BLUE), ("fitting", style.PURPLE), ("maximising", style.GREEN), ("other", style.GREY))
 
 
 def plot_time_by_trial(found: series.TimeSplit, ax: Axes) -> None:
     """Seconds of each trial: evaluating its network, and choosing it."""
     title = "Seconds per trial"
     if found.message:
-        say(ax, title, found.message)
+        style.say(ax, title, found.message)
         return
-    quiet(ax, title, x="trial", y="seconds")
+    style.quiet(ax, title, x="trial", y="seconds")
     training = [(row.trial, row.training) for row in found.rows if row.training > 0]
     deciding = [(row.trial, row.deciding) for row in found.rows if row.deciding > 0]
-    for pairs, colour in ((training, ORANGE), (deciding, BLUE)):
+    for pairs, colour in ((training, style.ORANGE), (deciding, style.BLUE)):
         if pairs:
             ax.scatter([n for n, _ in pairs], [seconds for _, seconds in pairs], s=12, color=colour, linewidths=0)
     if training or deciding:
         ax.set_yscale("log")
-        readable_log(ax, "y")
+        style.readable_log(ax, "y")
         ends = [
             (pairs[-1][1], name, colour)
-            for pairs, name, colour in ((training, "training", ORANGE), (deciding, "deciding", BLUE))
+            for pairs, name, colour in ((training, "training", style.ORANGE), (deciding, "deciding", style.BLUE))
             if pairs
         ]
         low, high = (np.log10(limit) for limit in ax.get_ylim())
-        heights = apart([float(np.log10(end)) for end, _, _ in ends], 0.06 * (high - low))
+        heights = style.apart([float(np.log10(end)) for end, _, _ in ends], 0.06 * (high - low))
         for height, (_, name, colour) in zip(heights, ends, strict=True):
             ax.annotate(
                 name,
@@ -400,21 +391,21 @@ def plot_time_by_trial(found: series.TimeSplit, ax: Axes) -> None:
                 xycoords=("axes fraction", "data"),
                 color=colour,
                 va="center",
-                fontsize=TEXT_SIZE,
+                fontsize=style.TEXT_SIZE,
                 annotation_clip=False,
             )
-    whole_numbers(ax)
+    style.whole_numbers(ax)
 
 
 def plot_time_totals(found: series.TimeSplit, ax: Axes) -> None:
     """Where the time went in all."""
     title = "In all"
     if found.message:
-        say(ax, title, found.message)
+        style.say(ax, title, found.message)
         return
-    quiet(ax, title, grid="")
+    style.quiet(ax, title, grid="")
     parts = [(name, getattr(found.deciding, name), colour) for name, colour in TIME_PARTS]
-    parts.append(("training", found.training, ORANGE))
+    parts.append(("training", found.training, style.ORANGE))
     shown = [(name, seconds, colour) for name, seconds, colour in parts if seconds > 0]
     total = sum(seconds for _, seconds, _ in shown)
     longest = max((seconds for _, seconds, _ in shown), default=1.0)
@@ -423,15 +414,15 @@ def plot_time_totals(found: series.TimeSplit, ax: Axes) -> None:
         ax.text(
             seconds + 0.02 * longest,
             i,
-            f"{clock(seconds)}  ({percent(seconds / total)})",
+            f"{style.clock(seconds)}  ({style.percent(seconds / total)})",
             va="center",
-            fontsize=SMALL_SIZE,
-            color=INK,
+            fontsize=style.SMALL_SIZE,
+            color=style.INK,
         )
-    ax.set_yticks(range(len(shown)), [name for name, _, _ in shown], fontsize=TEXT_SIZE, color=INK)
+    ax.set_yticks(range(len(shown)), [name for name, _, _ in shown], fontsize=style.TEXT_SIZE, color=style.INK)
     ax.set_xlim(0, 1.5 * longest)
     ax.set_ylim(max(len(shown), 1) - 0.4, -0.6)
     ax.set_xticks([])
     ax.spines["bottom"].set_visible(False)
     ax.tick_params(axis="y", length=0)
-    remark(ax, f"deciding is {percent(found.share_deciding)} of it")
+    style.remark(ax, f"deciding is {style.percent(found.share_deciding)} of it")
