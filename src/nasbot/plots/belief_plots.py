@@ -16,11 +16,9 @@ if TYPE_CHECKING:
 
 def plot_forecasts(found: series.SurrogateHealth, ax: Axes) -> None:
     """Predicted against observed, each with its interval: on the line where the belief was right."""
-    title = "Predicted and observed"
-    if found.message:
-        style.say(ax, title, found.message)
+    if style.is_empty(ax, "Predicted and observed", found.message):
         return
-    style.quiet(ax, title, x="observed value", y="predicted when it was chosen", grid="both")
+    style.quiet(ax, x="observed value", y="predicted when it was chosen", grid="both")
     up = found.direction == "maximise"
     observed = np.array([p.observed for p in found.points])
     low, high, n_beyond = style.reaching_limits(observed.tolist(), higher_is_better=up)
@@ -60,11 +58,9 @@ def plot_forecasts(found: series.SurrogateHealth, ax: Axes) -> None:
 
 def plot_coverage(found: series.SurrogateHealth, ax: Axes) -> None:
     """How many of the values so far lay inside their interval, against how many should have."""
-    title = f"Inside the {100 * found.level:.0f} % interval"
-    if found.message:
-        style.say(ax, title, found.message)
+    if style.is_empty(ax, f"Inside the {100 * found.level:.0f} % interval", found.message):
         return
-    style.quiet(ax, title, x="predictions with a value", y="share so far")
+    style.quiet(ax, x="predictions with a value", y="share so far")
     n = np.arange(1, len(found.points) + 1)
     spread = 2 * np.sqrt(found.level * (1 - found.level) / n)
     ax.fill_between(
@@ -85,12 +81,11 @@ def plot_coverage(found: series.SurrogateHealth, ax: Axes) -> None:
 
 def plot_log_density(found: series.SurrogateHealth, ax: Axes) -> None:
     """How probable the belief thought what came: each value, and the mean so far."""
-    title = "Log density of what came"
     known = [(i + 1, p.log_density) for i, p in enumerate(found.points) if p.log_density is not None]
-    if found.message or not known:
-        style.say(ax, title, found.message or "the forecasts do not say mean and sd")
+    unknown = "" if known else "the forecasts do not say mean and sd"
+    if style.is_empty(ax, "Log density of what came", found.message or unknown):
         return
-    style.quiet(ax, title, x="predictions with a value", y="log density, standardised")
+    style.quiet(ax, x="predictions with a value", y="log density, standardised")
     densities = [density for _, density in known]
     low, high, n_beyond = style.reaching_limits([*densities, BASELINE_LOG_DENSITY], higher_is_better=True)
     ax.set_ylim(low, high)
@@ -109,11 +104,9 @@ ACQUISITIONS = {"log-ei": "log expected improvement", "ei": "expected improvemen
 
 def plot_acquisition(found: series.AcquisitionTrace, ax: Axes) -> None:
     """What each network promised when it was chosen; those that became the best are dark."""
-    title = "What the networks promised"
-    if found.message:
-        style.say(ax, title, found.message)
+    if style.is_empty(ax, "What the networks promised", found.message):
         return
-    style.quiet(ax, title, x="trial", y=ACQUISITIONS.get(found.acquisition, found.acquisition or "utility"))
+    style.quiet(ax, x="trial", y=ACQUISITIONS.get(found.acquisition, found.acquisition or "utility"))
     utilities = [p.utility for p in found.points]
     low, high, n_beyond = style.reaching_limits(utilities, higher_is_better=True)
     ax.set_ylim(low, high)

@@ -21,11 +21,9 @@ WIDEST = 0.72  # of a digit or a sign of the house's font, bold: its width as a 
 
 def plot_map(found: series.ArchitectureMap, ax: Axes) -> None:
     """Networks on a plane, near where OTMANN calls them near; the darker the better, with the way of the best."""
-    title = "Map of the networks"
-    if found.message:
-        style.say(ax, title, found.message)
+    if style.is_empty(ax, "Map of the networks", found.message):
         return
-    style.quiet(ax, title, grid="")
+    style.quiet(ax, grid="")
     up = found.direction == "maximise"
     size = 34 if len(found.points) <= 200 else 14
     valued = [p for p in found.points if p.value is not None]
@@ -123,11 +121,9 @@ def plot_lineage(found: series.Lineage, ax: Axes) -> None:
     """Which network was made of which, and the winner's line, step by step."""
     from matplotlib.collections import LineCollection
 
-    title = "Descent"
-    if found.message:
-        style.say(ax, title, found.message)
+    if style.is_empty(ax, "Descent", found.message):
         return
-    style.quiet(ax, title, x="generation", grid="x")
+    style.quiet(ax, x="generation", grid="x")
     up = found.direction == "maximise"
     nodes = {node.trial: node for node in found.nodes}
     links = [(nodes[node.parent], node) for node in found.nodes if node.parent is not None]
@@ -224,11 +220,9 @@ def _write_ancestry(found: series.Lineage, ax: Axes) -> None:
 
 def plot_ledger(found: series.ModifierLedger, ax: Axes) -> None:
     """Each modifier: how often tried, how often the network was better than its parent, and by how much."""
-    title = "What the modifiers brought"
-    if found.message:
-        style.say(ax, title, found.message)
+    if style.is_empty(ax, "What the modifiers brought", found.message):
         return
-    style.quiet(ax, title, x="networks it took part in", grid="x")
+    style.quiet(ax, x="networks it took part in", grid="x")
     rows = found.rows
     places = range(len(rows))
     ax.barh(places, [row.n_tries for row in rows], height=0.62, color="#d9e6ef")
@@ -274,11 +268,9 @@ def _signed(gain: float | None) -> str:
 
 def plot_layer_use(found: series.LayerUse, ax: Axes) -> None:
     """Shares of layer types among the best networks against all."""
-    title = "Layer types"
-    if found.message:
-        style.say(ax, title, found.message)
+    if style.is_empty(ax, "Layer types", found.message):
         return
-    style.quiet(ax, title, x="share of the processing layers, %", grid="x")
+    style.quiet(ax, x="share of the processing layers, %", grid="x")
     places = range(len(found.rows))
     for i, row in enumerate(found.rows):
         ax.plot([100 * row.share_all, 100 * row.share_best], [i, i], color="#c5ccd3", linewidth=2.5, zorder=1)

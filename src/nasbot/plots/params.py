@@ -14,7 +14,7 @@ from nasbot._rng import Role, checked_seed, stream
 from nasbot.errors import NasbotError, OptionError
 from nasbot.plots.meaning import meaning_of
 from nasbot.plots.snapshot import Snapshot, Source
-from nasbot.plots.style import BEST, BLUE, FAINT, GREY, SKY, quiet, readable_log, remark, say, short
+from nasbot.plots.style import BEST, BLUE, FAINT, GREY, SKY, is_empty, quiet, readable_log, remark, short
 from nasbot.searchers.effect import ParamEffect
 
 if TYPE_CHECKING:
@@ -56,11 +56,9 @@ def param_beliefs(source: Source) -> ParamBeliefs:
 
 def plot_importance(found: ParamBeliefs, ax: Axes) -> None:
     """How much each param matters: the share of correlation lost across its range, with the spread of the samples."""
-    title = "Importance of params"
-    if found.message:
-        say(ax, title, found.message)
+    if is_empty(ax, "Importance of params", found.message):
         return
-    quiet(ax, title, x="correlation lost across the range", grid="x")
+    quiet(ax, x="correlation lost across the range", grid="x")
     places = np.arange(len(found.params))[::-1]
     middle = [effect.importance for effect in found.params]
     ax.barh(places, middle, height=0.6, color=SKY)
@@ -78,15 +76,13 @@ def plot_importance(found: ParamBeliefs, ax: Axes) -> None:
 
 def plot_slice(found: ParamBeliefs, ax: Axes, *, param: str | None = None) -> None:
     """The value expected of the best candidate along one param, with its interval; the most important by default."""
-    if found.message:
-        say(ax, "Value along a param", found.message)
+    if is_empty(ax, "Value along a param", found.message):
         return
     effect = _chosen(found, param)
-    title = f"Value along {effect.name}"
-    if not effect.points:
-        say(ax, title, f"{effect.name} is inactive in trial {found.best_trial}, the best: nothing depends on it")
+    inactive = f"{effect.name} is inactive in trial {found.best_trial}, the best: nothing depends on it"
+    if is_empty(ax, f"Value along {effect.name}", "" if effect.points else inactive):
         return
-    quiet(ax, title, x=effect.name, y=found.value_name)
+    quiet(ax, x=effect.name, y=found.value_name)
     middle, lower, upper = (
         np.array([getattr(point, name) for point in effect.points]) for name in ("median", "lower", "upper")
     )

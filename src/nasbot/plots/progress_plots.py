@@ -18,12 +18,10 @@ SHOWN_MESSAGE = 62  # characters of a failure's message
 
 def plot_history(found: series.HistorySeries, ax: Axes, *, by: str = "trials") -> None:
     """Every value, and the best so far as a line; failures are ticks at the foot."""
-    title = "Best so far"
-    if found.message:
-        style.say(ax, title, found.message)
+    if style.is_empty(ax, "Best so far", found.message):
         return
     unit, name = style.time_unit(found.points[-1].seconds) if by == "seconds" else (1.0, "")
-    style.quiet(ax, title, x=f"{name} on the study's clock" if by == "seconds" else "finished trials", y="value")
+    style.quiet(ax, x=f"{name} on the study's clock" if by == "seconds" else "finished trials", y="value")
 
     def place(point: series.HistoryPoint) -> float:
         return point.seconds / unit if by == "seconds" else float(point.place)
@@ -105,12 +103,10 @@ def plot_history(found: series.HistorySeries, ax: Axes, *, by: str = "trials") -
 
 def plot_timeline(found: series.Timeline, ax: Axes) -> None:
     """One row per worker, one bar per trial; failures in orange-red with their cause."""
-    title = "Who worked when"
-    if found.message:
-        style.say(ax, title, found.message)
+    if style.is_empty(ax, "Who worked when", found.message):
         return
     unit, name = style.time_unit(found.elapsed)
-    style.quiet(ax, title, x=f"{name} on the study's clock", grid="x")
+    style.quiet(ax, x=f"{name} on the study's clock", grid="x")
     kinds = {
         "completed": (style.SKY, "completed"),
         "failed": (style.FAILED, "failed"),
@@ -181,12 +177,10 @@ def plot_curves(found: series.LearningCurves, ax: Axes) -> None:
     """All learning curves, the darker the better they ended; the best one on top."""
     from matplotlib.collections import LineCollection
 
-    title = "Learning curves"
-    if found.message:
-        style.say(ax, title, found.message)
+    if style.is_empty(ax, "Learning curves", found.message):
         return
     up = found.direction == "maximise"
-    style.quiet(ax, title, x="step", y="value reported")
+    style.quiet(ax, x="step", y="value reported")
     ended = [curve for curve in found.curves if curve.value is not None]
     others = [curve for curve in found.curves if curve.value is None]
     colours = style.scores_colours()(0.9 * style.ranked([c.value or 0.0 for c in ended], higher_is_better=up))
@@ -230,11 +224,10 @@ COST_LABELS = {
 def plot_costs(found: series.Costs, ax: Axes) -> None:
     """Value against cost; the Pareto front is what nothing beats in both."""
     title = {"seconds": "Value against time"}.get(found.cost, "Value against size")
-    if found.message or not found.points:
-        style.say(ax, title, found.message or "no trial has a known cost")
+    if style.is_empty(ax, title, found.message or ("" if found.points else "no trial has a known cost")):
         return
     up = found.direction == "maximise"
-    style.quiet(ax, title, x=COST_LABELS[found.cost], y="value", grid="both")
+    style.quiet(ax, x=COST_LABELS[found.cost], y="value", grid="both")
     low, high, n_beyond = style.reaching_limits([p.value for p in found.points], higher_is_better=up)
     ax.scatter(
         [p.cost for p in found.points], [p.value for p in found.points], s=16, color=style.SKY, linewidths=0, zorder=2
@@ -277,13 +270,11 @@ def _label_front(front: tuple[series.CostPoint, ...], ax: Axes, *, up: bool) -> 
 
 def plot_comparison(found: series.Comparison, ax: Axes) -> None:
     """Best so far of groups of studies: mean, and one standard error to each side."""
-    title = "Best so far, studies compared"
-    if found.message:
-        style.say(ax, title, found.message)
+    if style.is_empty(ax, "Best so far, studies compared", found.message):
         return
     longest = max(group.x[-1] for group in found.groups)
     unit, name = style.time_unit(longest) if found.by == "seconds" else (1.0, "")
-    style.quiet(ax, title, x=f"{name} on the study's clock" if found.by == "seconds" else "finished trials", y="value")
+    style.quiet(ax, x=f"{name} on the study's clock" if found.by == "seconds" else "finished trials", y="value")
     colours = [style.SERIES[i % len(style.SERIES)] for i in range(len(found.groups))]
     for group, colour in zip(found.groups, colours, strict=True):
         x, mean, error = np.array(group.x) / unit, style.drawable(group.mean), style.drawable(group.stderr)
@@ -332,11 +323,9 @@ def plot_comparison(found: series.Comparison, ax: Axes) -> None:
 
 def plot_failures(found: series.Failures, ax: Axes) -> None:
     """Causes of failure, how often, and what the last one said."""
-    title = "Failures by cause"
-    if found.message:
-        style.say(ax, title, found.message)
+    if style.is_empty(ax, "Failures by cause", found.message):
         return
-    style.quiet(ax, title, x="trials", grid="x")
+    style.quiet(ax, x="trials", grid="x")
     most = max(row.n for row in found.rows)
     ax.barh(range(len(found.rows)), [row.n for row in found.rows], height=0.5, color=style.FAILED)
     ax.set_yticks(range(len(found.rows)), [row.cause for row in found.rows], fontsize=style.TEXT_SIZE, color=style.INK)
@@ -364,11 +353,9 @@ TIME_PARTS = (("distances", style.BLUE), ("fitting", style.PURPLE), ("maximising
 
 def plot_time_by_trial(found: series.TimeSplit, ax: Axes) -> None:
     """Seconds of each trial: evaluating its network, and choosing it."""
-    title = "Seconds per trial"
-    if found.message:
-        style.say(ax, title, found.message)
+    if style.is_empty(ax, "Seconds per trial", found.message):
         return
-    style.quiet(ax, title, x="trial", y="seconds")
+    style.quiet(ax, x="trial", y="seconds")
     training = [(row.trial, row.training) for row in found.rows if row.training > 0]
     deciding = [(row.trial, row.deciding) for row in found.rows if row.deciding > 0]
     for pairs, colour in ((training, style.ORANGE), (deciding, style.BLUE)):
@@ -399,11 +386,9 @@ def plot_time_by_trial(found: series.TimeSplit, ax: Axes) -> None:
 
 def plot_time_totals(found: series.TimeSplit, ax: Axes) -> None:
     """Where the time went in all."""
-    title = "In all"
-    if found.message:
-        style.say(ax, title, found.message)
+    if style.is_empty(ax, "In all", found.message):
         return
-    style.quiet(ax, title, grid="")
+    style.quiet(ax, grid="")
     parts = [(name, getattr(found.deciding, name), colour) for name, colour in TIME_PARTS]
     parts.append(("training", found.training, style.ORANGE))
     shown = [(name, seconds, colour) for name, seconds, colour in parts if seconds > 0]

@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nasbot.domain import Fidelity, share_in_words
 from nasbot.plots.snapshot import Snapshot, Source
-from nasbot.plots.style import BEST, FAILED, GREEN, GREY, SKY, SMALL_SIZE, quiet, reaching_limits, remark, say, short
+from nasbot.plots.style import (
+    BEST,
+    FAILED,
+    GREEN,
+    GREY,
+    SKY,
+    SMALL_SIZE,
+    is_empty,
+    quiet,
+    reaching_limits,
+    remark,
+    short,
+)
 from nasbot.searchers.promotion import Standing, standing_of, why
 from nasbot.study.settings import fidelity_of_settings
 from nasbot.trial import FINAL, History, Trial
@@ -122,11 +134,9 @@ def _cut(members: Sequence[Trial], fidelity: Fidelity, snapshot: Snapshot) -> fl
 
 def plot_rungs(found: Rungs, ax: Axes) -> None:
     """One column for each length of training, in the order of recording; lines join a candidate's trainings."""
-    title = "Who was trained longer"
-    if found.message:
-        say(ax, title, found.message)
+    if is_empty(ax, "Who was trained longer", found.message):
         return
-    quiet(ax, title, y="value")
+    quiet(ax, y="value")
     up = found.direction == "maximise"
     low, high, n_beyond = reaching_limits([point.value for point in found.points], higher_is_better=up)
     ax.set_ylim(low, high)

@@ -50,9 +50,8 @@ def scores_colours() -> Colormap:
     return ListedColormap(colormaps["YlGnBu"](np.linspace(0.25, 1.0, 256)), name="scores")
 
 
-def quiet(ax: Axes, title: str, *, x: str = "", y: str = "", grid: str = "y") -> None:
-    """Title to the left, faint axes, a light grid behind the data."""
-    ax.set_title(title, loc="left", fontsize=TITLE_SIZE, color=INK, pad=9)
+def quiet(ax: Axes, *, x: str = "", y: str = "", grid: str = "y") -> None:
+    """Faint axes, a light grid behind the data."""
     ax.set_xlabel(x, color=FAINT, fontsize=TEXT_SIZE)
     ax.set_ylabel(y, color=FAINT, fontsize=TEXT_SIZE)
     for side in ("top", "right"):
@@ -82,12 +81,15 @@ def remark(ax: Axes, *parts: str) -> None:
         )
 
 
-def say(ax: Axes, title: str, message: str) -> None:
-    """Instead of an empty frame: why there is nothing to see."""
+def is_empty(ax: Axes, title: str, message: str) -> bool:
+    """Title to the left; instead of an empty frame, the message that says why there is nothing to see, if there is."""
     ax.set_title(title, loc="left", fontsize=TITLE_SIZE, color=INK, pad=9)
+    if not message:
+        return False
     ax.set_axis_off()
     wrapped = "\n".join(_wrapped(message, 60))
     ax.text(0.5, 0.5, wrapped, ha="center", va="center", color=FAINT, fontsize=TEXT_SIZE + 1, transform=ax.transAxes)
+    return True
 
 
 def whole_numbers(ax: Axes, axis: str = "x") -> None:
