@@ -9,6 +9,7 @@ from PIL import Image
 
 from nasbot.data import dataset as dataset_module
 from nasbot.data import files as files_module
+from nasbot.data import parts
 from nasbot.data.comparing import differences
 from nasbot.data.dataset import dataset_of
 from nasbot.data.files import pictures_in, read_pictures
@@ -87,7 +88,7 @@ def test_images_of_other_shapes_differ():
 
 
 def test_too_much_for_memory(monkeypatch):
-    monkeypatch.setattr(dataset_module, "MAX_BYTES", 4 * 40 * 3)
+    monkeypatch.setattr(parts, "MAX_BYTES", 4 * 40 * 3)
     X = RNG.normal(size=(40, 3))
     assert dataset_of(X, LABELS).input_shape == (3,)
     with pytest.raises(DataError, match="40 rows of 4 inputs need"):

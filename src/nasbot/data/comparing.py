@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nasbot.data.dataset import PARTS, Dataset, Part
+from nasbot.data.parts import PARTS, Dataset, Part
 from nasbot.data.preprocessing import ClassTarget, Table
 from nasbot.data.tables import listed
 

@@ -64,20 +64,15 @@ def report_html(
         "base-uri 'none'; form-action 'none'"
     )
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style}</style>'
-    data = report_json(snapshot, file=file, status=status, others=others, beside=beside)
+    data = _report_json(snapshot, file, status, others, beside)
     # In a block of data the only thing with a meaning is the end of the block, and what hides it.
     safe = data.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
     block = f'<script type="application/json" id="nasbot-data">{safe}</script>\n<script>{script}</script>'
     return page_html(head=head, body=block)
 
 
-def report_json(
-    snapshot: Snapshot,
-    *,
-    file: str = "",
-    status: StudyStatus | None = None,
-    others: Sequence[Snapshot] = (),
-    beside: Beside = NOTHING_BESIDE,
+def _report_json(
+    snapshot: Snapshot, file: str, status: StudyStatus | None, others: Sequence[Snapshot], beside: Beside
 ) -> str:
     """All of the report's data."""
     snapshot = shown(snapshot)

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from nasbot._files import file_errors, write_whole
-from nasbot.data.dataset import stored_array
+from nasbot.data.parts import stored_array
 from nasbot.errors import FileError, StorageError
 from nasbot.training.module import Network
 
