@@ -6,8 +6,8 @@
 Every mutant is tried in a copy of the tree, never in the tree itself. First all tests run once, which says what each
 reaches (``reaching.py``; kept in ``build/`` until the code changes, and of tests until their file does). A mutant is
 killed where one of the tests that reach it fails, which does not without it, or takes several times as long as it
-should. Survivors are listed;
-those in ``equivalent.json`` are known to change nothing, with the reason, and are not counted.
+should, in seconds of its own (``own_time.py``): a busy machine kills nothing. Survivors are listed, and so are those
+killed by time; those in ``equivalent.json`` are known to change nothing, with the reason, and are not counted.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from queue import Queue
-from typing import Any
+from typing import Any, TypedDict
 
-from tests.faults.watching import load
 from tests.mutation.hand_made import FAULTS, HandMade
 from tests.mutation.mutating import Mutant, mutants
+from tests.mutation.own_time import Stopwatch
 from tests.mutation.reaching import Reached, Watcher, blocks_of, marked, read_results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,10 +58,11 @@ HEAVY = (
 KERNELS, PLAIN = "_kernels", {"NASBOT_PLAIN_SOLVER": "1"}
 COMPILED = {"lane_code": "tests/otmann/test_lanes.py", "compiled": "tests/otmann/test_solver.py"}
 FAILED, UNKNOWN, BROKEN = 1, 4, 99  # exit codes: pytest's for failures and for a test that is not there, and ours
+TIME = "time"  # begins the reason of those that took too long
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
 MAP = ROOT / "build/mutants-map.json"
-LONGEST = 120  # seconds for one test while it is seen what it reaches; others are left out
-START, FACTOR = 60.0, 5.0  # a mutant may take so many seconds, and so many times what its tests do, times the load
+LONGEST = 600  # seconds for one test while it is seen what it reaches: ends a hang
+START, FACTOR = 30.0, 5.0  # seconds a test may take with a mutant, and so many times what it takes without it
 
 
 @dataclass
@@ -81,6 +83,11 @@ class Copy:
     root: Path
 
     @property
+    def culprit(self) -> Path:
+        """Where the last run of pytest wrote which test was running."""
+        return self.root / "culprit.txt"
+
+    @property
     def said(self) -> str:
         """The end of what the last run of pytest said."""
         return (self.root / "output.txt").read_text(errors="replace")[-2000:]
@@ -91,7 +98,7 @@ class Chosen:
     """The tests for one mutant."""
 
     tests: tuple[str, ...]
-    seconds: float  # that they take without it
+    longest: float  # seconds that one of them takes without it
 
 
 def chosen_for(
@@ -99,9 +106,9 @@ def chosen_for(
 ) -> Chosen:
     """The tests that reach its line, near and quick ones first, for so many seconds."""
     if isinstance(mutant, HandMade):
-        return Chosen(mutant.tests, 600.0)
+        return Chosen(mutant.tests, 60.0)
     if _is_kernel(mutant) and (test := COMPILED.get(mutant.path.stem)):
-        return Chosen((test,), 300.0)
+        return Chosen((test,), 60.0)
     file = mutant.path.as_posix()
     block = _blocks(root, mutant.path).get(mutant.line, file)
     own = f"tests/{package}/test_{mutant.path.stem.lstrip('_')}"
@@ -114,12 +121,18 @@ def chosen_for(
     is_there = [
         r for r in reached if (block in r.blocks if block != file else any(b.startswith(f"{file}:") for b in r.blocks))
     ]
-    tests, total = [], 0.0
+    # Cases of one test are much alike: each further one of the same stands as far back as if it took that much longer.
+    ranks: dict[str, int] = {}
+    rows = []
     for row in sorted(is_there, key=distance):
-        if total + row.seconds <= seconds or not tests:
-            tests.append(row.test)
+        rank = ranks[row.test.partition("[")[0]] = ranks.get(row.test.partition("[")[0], 0) + 1
+        rows.append((rank * distance(row), row))
+    chosen, total = [], 0.0
+    for _, row in sorted(rows, key=itemgetter(0)):
+        if total + row.seconds <= seconds or not chosen:
+            chosen.append(row)
             total += row.seconds
-    return Chosen(tuple(tests), total)
+    return Chosen(tuple(row.test for row in chosen), max((row.seconds for row in chosen), default=0.0))
 
 
 def _is_kernel(mutant: Mutant | HandMade) -> bool:
@@ -140,12 +153,12 @@ def tried(mutant: Mutant | HandMade, package: str, place: Copy, chosen: Chosen) 
     original, stamp = target.read_text(encoding="utf-8"), target.stat()
     compiles = mutant.path.stem in COMPILED and _is_kernel(mutant)
     names = PLAIN if _is_kernel(mutant) and not compiles else {}
-    failed = place.root / "failed.txt"
-    failed.unlink(missing_ok=True)
 
     def run(*options: str, tests: Sequence[str] = chosen.tests) -> int | None:
-        action = lambda: _pytest(place, [*options, *tests], fresh=compiles, watcher=Failures(failed))  # noqa: E731
-        return _run(place, action, (START + FACTOR * chosen.seconds) * load(), names)
+        action = lambda: _pytest(  # noqa: E731
+            place, ["--timeout=0", *options, *tests], fresh=compiles, watcher=Culprit(place.culprit)
+        )
+        return _run(place, action, START + FACTOR * chosen.longest, names)
 
     try:
         target.write_text(mutant.source(place.root), encoding="utf-8")
@@ -155,26 +168,30 @@ def tried(mutant: Mutant | HandMade, package: str, place: Copy, chosen: Chosen) 
         os.utime(target, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # what was compiled of it is still good
     if code == BROKEN or (code == UNKNOWN and run("--collect-only") != 0):
         raise RuntimeError(f"{mutant.name}: exit code {code}: {place.said}")
-    by = "" if code == 0 else "time" if code is None else f"one of {len(chosen.tests)} tests"
-    if code == FAILED and run(tests=(by := failed.read_text(encoding="utf-8"),)) != 0:
+    culprit = place.culprit.read_text(encoding="utf-8")
+    by = "" if code == 0 else culprit or "the collection"
+    if code in (None, FAILED) and culprit and run(tests=(culprit,)) != 0:
         return Result(mutant, package, False, f"{by} fails without it, too", time.monotonic() - begun)
-    return Result(mutant, package, code != 0, by, time.monotonic() - begun)
+    return Result(mutant, package, code != 0, f"{TIME} in {by}" if code is None else by, time.monotonic() - begun)
 
 
 @dataclass(frozen=True)
-class Failures:
-    """A plugin of pytest that writes down which test has failed."""
+class Culprit:
+    """A plugin of pytest that writes down which test runs: at the end, under ``-x``, the one that failed."""
 
     file: Path
 
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        """Called for each part of each test."""
-        if report.failed:
-            self.file.write_text(report.nodeid, encoding="utf-8")
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Called before each test."""
+        self.file.write_text(nodeid, encoding="utf-8")
 
 
 def _run(place: Copy, action: Callable[[], int], seconds: float, names: Mapping[str, str]) -> int | None:
-    """What the action returns in a process of its own, with these variables set; None where it had to be ended."""
+    """What the action returns in a process of its own, with these variables set.
+
+    None where it had to be ended: it, or one test that it runs, took more than so many seconds of its own.
+    """
+    place.culprit.write_text("")
     child = os.fork()
     if child == 0:
         code = BROKEN
@@ -188,13 +205,16 @@ def _run(place: Copy, action: Callable[[], int], seconds: float, names: Mapping[
             sys.__stderr__.flush()
         finally:
             os._exit(code)
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    watch, running = Stopwatch(child), ""
+    while watch.read() < seconds:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             _end(child)
             return os.waitstatus_to_exitcode(status)
         time.sleep(0.1)
+        if (now := place.culprit.read_text(encoding="utf-8", errors="replace")) != running:
+            running = now
+            watch.start()
     _end(child)
     os.waitpid(child, 0)
     return None
@@ -224,7 +244,7 @@ def _move_to(place: Copy) -> None:
 
 
 def _pytest(
-    place: Copy, arguments: Sequence[str], *, fresh: bool = False, watcher: Watcher | Failures | None = None
+    place: Copy, arguments: Sequence[str], *, fresh: bool = False, watcher: Watcher | Culprit | None = None
 ) -> int:
     import pytest
 
@@ -260,7 +280,7 @@ def reached_by(tests: Sequence[str], place: Copy, *, kernels: bool = False) -> l
     try:
         for file, (text, _) in originals.items():
             file.write_text(marked(text, file.relative_to(place.root).as_posix()), encoding="utf-8")
-        code = _run(place, action, 3600.0, PLAIN if kernels else {})
+        code = _run(place, action, 7200.0, PLAIN if kernels else {})
     finally:
         for file, (text, stamp) in originals.items():
             file.write_text(text, encoding="utf-8")
@@ -316,8 +336,9 @@ def report(results: Sequence[Result], packages: Sequence[str], known: dict[str, 
         share = f"{killed / len(counted):.0%}" if counted else "–"
         lines.append(
             f"{package:<12} {killed:>4} of {len(counted):>4} killed  {share:>5}   {len(mine) - len(counted)} equivalent"
-            f"{f', {n} by time' if (n := sum(r.by == 'time' for r in counted)) else ''}"
+            f"{f', {n} by time' if (n := sum(r.by.startswith(TIME) for r in counted)) else ''}"
         )
+    lines += [f"killed by {r.by}: {r.mutant.name}" for r in results if r.killed and r.by.startswith(TIME)]
     for result in results:
         if not result.killed:
             why = known.get(result.mutant.name)
@@ -328,19 +349,28 @@ def report(results: Sequence[Result], packages: Sequence[str], known: dict[str, 
     return "\n".join(lines)
 
 
+class Seen(TypedDict):
+    """What the tests of one file reach, and of which state of file and code that was seen."""
+
+    file: str
+    state: str
+    tests: list[Any]  # of each its name, its seconds and its blocks
+
+
 def everything_reached(packages: Sequence[str], free: Queue[Copy], n_jobs: int, *, trust: bool) -> list[Reached]:
     """What the tests of these packages reach: as last time where neither code nor test has changed, else seen now."""
     state = state_of_the_code(ROOT)
-    kept = json.loads(MAP.read_text(encoding="utf-8")) if MAP.exists() else {}
-    if not trust and kept.get("state") != state:
-        kept = {}
-    known: dict[str, dict[str, list[Any]]] = kept.get("reached", {})
+    known: dict[str, dict[str, Seen]] = json.loads(MAP.read_text(encoding="utf-8")) if MAP.exists() else {}
     wanted = [(package, False) for package in packages] + [("otmann", True)] * ("otmann" in packages)
 
     def see(row: tuple[str, bool]) -> None:
         package, kernels = row
         name, files = f"{package}-kernels" if kernels else package, files_of(package, ROOT)
-        rows = {file: of for file, of in known.get(name, {}).items() if of[0] == files.get(file)}
+        rows = {
+            file: seen
+            for file, seen in known.get(name, {}).items()
+            if seen["file"] == files.get(file) and (trust or seen["state"] == state)
+        }
         if changed := [file for file in files if file not in rows]:
             place = free.get()
             try:
@@ -349,18 +379,20 @@ def everything_reached(packages: Sequence[str], free: Queue[Copy], n_jobs: int, 
                 free.put(place)
             for file in changed:
                 mine = [r for r in found if r.test.partition("::")[0] == file]
-                rows[file] = [files[file], [[r.test, round(r.seconds, 2), sorted(r.blocks)] for r in mine]]
-        if not any(of for _, of in rows.values()):
+                tests = [[r.test, round(r.seconds, 2), sorted(r.blocks)] for r in mine]
+                rows[file] = {"file": files[file], "state": state, "tests": tests}
+        if not any(seen["tests"] for seen in rows.values()):
             raise RuntimeError(f"no test of {name} passes without any mutant")
         known[name] = rows
         MAP.parent.mkdir(exist_ok=True)
-        MAP.write_text(json.dumps({"state": state, "reached": known}), encoding="utf-8")
+        MAP.write_text(json.dumps(known), encoding="utf-8")
 
     with ThreadPoolExecutor(n_jobs) as pool:
         for _ in pool.map(see, wanted):
             pass
     # The kernels' tests take their own time as plain Python, so they are rows of their own.
-    everything = [row for rows in known.values() for _, of in rows.values() for row in of]
+    names = [f"{package}-kernels" if kernels else package for package, kernels in wanted]
+    everything = [row for name in names for seen in known[name].values() for row in seen["tests"]]
     return [Reached(test, seconds, frozenset(blocks)) for test, seconds, blocks in everything]
 
 
@@ -411,7 +443,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             place = free.get()
             try:
                 near = chosen_for(mutant, package, reached, given.seconds, place.root)  # whatever happens to the tree
-                chosen = Chosen(tests, 600.0) if tests else near
+                chosen = Chosen(tests, 60.0) if tests else near
                 result = tried(mutant, package, place, chosen)
             finally:
                 free.put(place)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import ast
 import json
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from tests.mutation.own_time import clock
 
 MODULE = "_reached"
 MARKS = f"""
@@ -135,14 +136,14 @@ class Watcher:
     def pytest_runtest_logstart(self) -> None:
         assert self.marks is not None
         self.number += 1
-        self.marks.now[0], self.has_passed, self.began = self.number, True, time.monotonic()
+        self.marks.now[0], self.has_passed, self.began = self.number, True, clock()
         self.marks.noted.clear()
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         assert self.marks is not None
         self.marks.now[0] = 0
         if self.has_passed:
-            row = [self.number, nodeid, time.monotonic() - self.began, sorted(self.marks.noted)]
+            row = [self.number, nodeid, clock() - self.began, sorted(self.marks.noted)]
             with self.results.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
 

@@ -2,14 +2,18 @@
 
 import ast
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from queue import Queue
 
 import pytest
 
 from nasbot.otmann import solver
+from tests.faults.watching import PATIENCE
 from tests.mutation import mutants as tool
 from tests.mutation.hand_made import FAULTS, HandMade
 from tests.mutation.mutants import (
@@ -27,6 +31,7 @@ from tests.mutation.mutants import (
     tried,
 )
 from tests.mutation.mutating import mutants
+from tests.mutation.own_time import Stopwatch
 from tests.mutation.reaching import Reached, blocks_of, marked, read_results
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -174,7 +179,13 @@ def test_tests_that_reach_a_mutant_are_chosen_near_and_quick_ones_first():
     ]
     chosen = chosen_for(mutant, package, reached, 20.0)
     assert [test.split("::")[1] for test in chosen.tests] == ["quick", "own", "near"]
-    assert chosen.seconds == pytest.approx(1.2)
+    assert chosen.longest == 1.0
+    case = "tests/storage/test_memory.py::case"
+    cases = [Reached(f"{case}[{n}]", 0.1, frozenset({block})) for n in range(30)]
+    chosen = chosen_for(mutant, package, [*reached, *cases], 2.0)
+    order = [test.split("::")[1] for test in chosen.tests]
+    assert order[0] == "case[0]"
+    assert 0 < order.index("quick") < order.index("own") < len(order) - 1  # further cases of one test stand behind
     assert chosen_for(mutant, package, reached[2:3], 20.0).tests == ()
     assert len(chosen_for(mutant, package, reached[3:4], 20.0).tests) == 1  # at least one, however long
 
@@ -237,11 +248,68 @@ def test_tests_are_run_again_when_they_or_the_code_have_changed(tmp_path, monkey
     code.write_text("# other")
     assert len(reached(trust=True)) == 2
     assert runs == []
-    code.write_text("# again")
-    assert len(reached()) == 2
+    assert len(reached()) == 2  # who does not trust, sees for himself
     assert runs == [both]
+    code.write_text("# again")
+    second.write_text("# again")
+    assert len(reached(trust=True)) == 2
+    assert runs == [both[1:]]
+    assert len(reached()) == 2
+    assert runs == [both[:1]]
     first.unlink()
     assert reached() == ["tests/gp/test_b.py::test_it[1]"]
+
+
+def test_nobody_is_killed_by_a_busy_machine():
+    """Four processes on one core: the seconds of one are its own."""
+    spin = (
+        sys.executable,
+        "-c",
+        "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nwhile True: pass",
+    )
+    others = [subprocess.Popen(spin) for _ in range(4)]
+    try:
+        watch, begun = Stopwatch(others[0].pid), time.monotonic()
+        while (own := watch.read()) < 0.5:
+            assert time.monotonic() - begun < PATIENCE
+            time.sleep(0.05)
+        assert time.monotonic() - begun > 2 * own
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def test_processes_that_sleep_have_their_seconds_too():
+    sleep = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])"
+    sleeper = subprocess.Popen([sys.executable, "-c", sleep], process_group=0)
+    try:
+        watch, begun = Stopwatch(sleeper.pid), time.monotonic()
+        while watch.read() < 1.0:
+            assert time.monotonic() - begun < PATIENCE
+            time.sleep(0.05)
+        watch.start()
+        assert watch.read() < 0.5
+    finally:
+        os.killpg(sleeper.pid, signal.SIGKILL)
+        sleeper.wait()
+
+
+@pytest.mark.parametrize("wait", ["time.sleep(60)", "while True: pass"])
+def test_a_test_that_hangs_with_the_mutant_only_is_killed_by_time(tmp_path, monkeypatch, wait):
+    monkeypatch.setattr(tool, "START", 2.0)
+    (tmp_path / "size.py").write_text("SIZE = 3\n")
+    (tmp_path / "test_it.py").write_text(
+        "import time\nfrom pathlib import Path\n"
+        "def test_first(): pass\n"
+        f"def test_it():\n    if '3' not in Path('size.py').read_text():\n        {wait}\n"
+    )
+    fault = HandMade("another size", "gp", Path("size.py"), "SIZE = 3", "SIZE = 4", ())
+    result = tried(fault, "gp", Copy(tmp_path), Chosen(("test_it.py",), 0.1))
+    assert (result.killed, result.by) == (True, "time in test_it.py::test_it")
+    text = report([result], ("gp",), {})
+    assert "1 by time" in text
+    assert f"killed by time in test_it.py::test_it: {fault.name}" in text
 
 
 def test_a_test_that_fails_without_the_mutant_kills_nothing(tmp_path):
