@@ -99,3 +99,8 @@ def test_a_tenth_of_the_variance_is_local():
     correlation = np.array([0.5, -0.5])
     assert _with_local(correlation, 2.0) == pytest.approx([0.9 * 0.5 + 0.1 * 0.25, -0.45])
     assert _with_local(correlation, 1.0) == pytest.approx(correlation)
+
+
+@pytest.mark.parametrize(("correlation", "is_same"), [(1.0, True), (1.0 - 1e-12, True), (1.0 - 1e-6, False)])
+def test_a_network_that_is_there_twice_says_nothing_of_its_neighbours(correlation, is_same):
+    assert (_local_power(np.array([[1.0, correlation], [correlation, 1.0]])) == 1.0) is is_same

@@ -344,3 +344,25 @@ def test_where_nothing_may_be_proposed_the_exact_utility_is_not_asked_and_there_
     assert maximum.by_phase == ()
     assert maximum.n_evaluations == len(rough.asked) == len(mlp_pool())
     assert not exact.batches
+
+
+@pytest.mark.parametrize(("n_finished", "weight"), [(0, 10.0), (3, 10.0), (4, 10.0), (5, 5.0), (8, 2.0)])
+def test_what_is_known_beforehand_counts_for_ten_trials_after_the_pool(n_finished, weight):
+    domain, pool = Domain(MLP, {"rate": Float(0.0, 1.0)}), [Candidate(arch, {"rate": 0.5}) for arch in mlp_pool()[:3]]
+    rng = np.random.default_rng(0)
+    history = of_outcomes(
+        [
+            (Candidate(arch, {"rate": 0.01 * i}), Scored(float(i)))
+            for i, arch in enumerate((mlp_pool() * 9)[:n_finished])
+        ]
+    )
+    assert Settings.of(domain, history, pool, rng).prior_weight == pytest.approx(weight)
+
+
+def test_half_of_the_settings_are_those_of_the_pool():
+    domain = Domain(MLP, {"rate": Float(0.0, 1.0)})
+    pool = [Candidate(mlp_pool()[0], {"rate": i / 20}) for i in range(20)]
+    settings = Settings.of(domain, History(), pool, np.random.default_rng(0))
+    assert settings.values[:8] == (domain.default(), *(c.params for c in pool if c.params != domain.default()))[:8]
+    assert settings.values[8] not in [candidate.params for candidate in pool]
+    assert len(settings.values) == 16

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nasbot.architecture import Architecture, Layer, chain, initial_pool
-from nasbot.evolution import MODIFIERS, Rejected
+from nasbot.evolution import MODIFIERS, Rejected, structure
 from nasbot.evolution.branching import _near_the_input
 from nasbot.evolution.structure import MAX_PATHS, random_stride
 from nasbot.evolution.wiring import units_between
@@ -324,3 +324,10 @@ def test_a_layer_is_drawn_whatever_is_rounded(drawn, layer):
     """Weights 1 and 1: a product that is rounded up to their sum is still the last layer's."""
     rng = SimpleNamespace(random=lambda: drawn)
     assert _near_the_input([3, 8], dict.fromkeys((3, 8), 0), rng) == layer
+
+
+def test_between_layers_where_no_label_fits_no_layer_is_wedged(monkeypatch):
+    monkeypatch.setattr(structure, "wedge_labels", lambda *_: ())
+    refused = structure._random_wedge(initial_pool("mlp-reg")[0], np.random.default_rng(0))
+    assert isinstance(refused, Rejected)
+    assert refused.reason == "no label fits"

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from nasbot.gp.hyperparameters import Hyperparameters, KernelForm, Prior
 from nasbot.gp.kernel import ensemble_kernel, otmann_kernel
-from nasbot.gp.rows import InvalidDistancesError, Rows, RowScaling
+from nasbot.gp.rows import InvalidDistancesError, Rows, RowScaling, _typical_size
 from tests.gp.problems import THETA, more_rows, problem
 
 
@@ -126,6 +126,20 @@ def test_prior_median_splits_the_variance_and_reaches_one_over_e_at_the_typical_
     assert gram[0, 0, 0] == pytest.approx(np.exp(-1.0))
     assert np.exp(form.scales(Prior().mean(form))).sum() == pytest.approx(1.0)
     assert Prior().spread(form).shape == (11,)
+
+
+def test_prior_of_what_a_low_fidelity_adds():
+    """Half of the variance, an offset of a tenth of it, g of a half, and the noise again."""
+    plain, form = KernelForm(), KernelForm(has_fidelities=True)
+    n = plain.n_hyperparameters
+    assert np.exp(Prior().mean(form)[n - 1 :]) == pytest.approx([0.5, 0.1, 0.5, 1.0, 0.02])
+    assert Prior().spread(form)[n - 1 :] == pytest.approx([1.0, 1.0, 0.5, 1.0, 2.0])
+    assert Prior().mean(form)[: n - 1] == pytest.approx(Prior().mean(plain)[:-1])
+
+
+def test_distances_that_are_all_zero_keep_their_scale():
+    assert _typical_size(np.zeros((3, 3))) == 1.0
+    assert _typical_size(np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0], [5.0, 0.0, 0.0]])) == 4.0
 
 
 @pytest.mark.parametrize(("typical", "log_decay"), [(1e200, -700.0), (1e-200, 700.0), (1e150, -300.0 * np.log(10.0))])

@@ -105,7 +105,7 @@ def _slips(node: ast.AST) -> Iterator[_Slip]:
         and not _is_for_types(node)
     ):
         yield _Slip(node, "test", ast.UnaryOp(ast.Not(), node.test))
-    elif (isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value)) or (
+    elif (isinstance(node, ast.Return) and node.value is not None and not _is_false_or_none(node.value)) or (
         isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     ):
         yield _Slip(node, "value", ast.Constant(None))
@@ -118,8 +118,9 @@ def _nothing(node: ast.Raise) -> ast.expr:
     return ast.Call(ast.Name("ArithmeticError", ast.Load()), [], [])
 
 
-def _is_none(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+def _is_false_or_none(node: ast.AST) -> bool:
+    """Neither becomes None: one is it, the other is as false to whoever asks, and the slip to True is made anyway."""
+    return isinstance(node, ast.Constant) and (node.value is None or node.value is False)
 
 
 def _places(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.stmt, str]]:

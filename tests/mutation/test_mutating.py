@@ -76,6 +76,11 @@ def test_slips_are_made_where_they_can_matter(tmp_path):
         assert "1 + 1" in source or "ArithmeticError" in source  # and so are messages
 
 
+def test_no_becomes_yes_but_not_none(tmp_path):
+    (tmp_path / "m.py").write_text("def is_it():\n    return False")
+    assert [mutant.after for mutant in mutants(Path("m.py"), tmp_path)] == ["return True"]
+
+
 @pytest.mark.parametrize(("number", "slip"), [("0", "1"), ("15", "16"), ("16", "32"), ("300", "600"), ("0.5", "1.0")])
 def test_counts_are_off_by_one_and_sizes_by_a_factor(tmp_path, number, slip):
     (tmp_path / "m.py").write_text(f"SIZE = {number}")

@@ -9,7 +9,7 @@ import pytest
 from nasbot.architecture import Label, LabelPenalties, Layer, Role, Vocabulary, chain
 from nasbot.candidate import Candidate
 from nasbot.errors import FileError, NasbotError, StorageError, StudyError
-from nasbot.storage import Run, SqliteStorage, _schema, examine, post_request, repair
+from nasbot.storage import Run, SqliteStorage, _schema, examine, integrity, post_request, repair
 from nasbot.storage._pages import rows_in
 from nasbot.storage._rows import encoded
 from nasbot.testing.storage_conformance import SETTINGS, sample_trial
@@ -281,3 +281,26 @@ def test_pages_give_the_rows_around_the_size_of_a_page(tmp_path, page_size):
 def test_records_that_json_has_no_words_for_are_never_written():
     with pytest.raises(ValueError, match="JSON"):
         encoded({"value": float("nan")})
+
+
+@pytest.mark.parametrize(
+    ("error", "has_them"),
+    [
+        (None, True),
+        (sqlite3.OperationalError("no such column: params"), False),
+        (sqlite3.OperationalError("disk I/O error"), True),
+        (sqlite3.DatabaseError("database disk image is malformed"), True),
+        (OverflowError("too large"), True),
+    ],
+)
+def test_trials_are_taken_to_be_new_unless_it_is_seen_that_they_are_not(tmp_path, error, has_them):
+    class Answering:
+        def execute(self, _):
+            if error is not None:
+                raise error
+
+    rows = integrity._Rows(tmp_path / "nothing.db")
+    assert rows.has_candidates()  # there is nobody to ask
+    rows = integrity._Rows(tmp_path / "nothing.db")
+    rows._db = Answering()
+    assert rows.has_candidates() is has_them
