@@ -21,6 +21,10 @@ NAMES = {"min": "max", "max": "min", "any": "all", "all": "any", "argmax": "argm
 COUNTED_BELOW = 16  # whole numbers from here on are limits and sizes that somebody chose
 # Where a slip cannot matter to anybody, or only to what a message looks like.
 SKIPPED_FUNCTIONS = {"__repr__", "__str__", "_repr_html_"}
+PATIENCE = (
+    "SECONDS",
+    "AT_A_TIME",
+)  # twice as long until something is tried again, twice as much at once: nobody sees it
 SKIPPED_KEYWORDS = {"strict", "stacklevel", "cache", "nogil", "fastmath", "inline", "encoding"}
 
 
@@ -142,7 +146,7 @@ def _places(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.stmt, str]]:
 def _children(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.Raise | ast.JoinedStr | ast.Assert | ast.Import | ast.ImportFrom):
         return
-    if _is_for_types(node):
+    if _is_for_types(node) or _is_patience(node):
         return
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list", "bases", "type_params"):
@@ -158,6 +162,16 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
 
 def _is_for_types(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def _is_patience(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(name := node.targets[0], ast.Name)
+        and name.id.isupper()
+        and any(word in name.id for word in PATIENCE)
+    )
 
 
 def _shown(statement: ast.stmt) -> str:

@@ -81,6 +81,20 @@ def test_no_becomes_yes_but_not_none(tmp_path):
     assert [mutant.after for mutant in mutants(Path("m.py"), tmp_path)] == ["return True"]
 
 
+@pytest.mark.parametrize(
+    ("line", "n"),
+    [
+        ("BUSY_SECONDS = 5.0", 0),
+        ("ROWS_AT_A_TIME = 20_000", 0),
+        ("_SECONDS = {'minute': 60.0}", 1),
+        ("MOST_ROWS = 9", 1),
+    ],
+)
+def test_waiting_twice_as_long_is_no_slip(tmp_path, line, n):
+    (tmp_path / "m.py").write_text(line)
+    assert len(mutants(Path("m.py"), tmp_path)) == n
+
+
 @pytest.mark.parametrize(("number", "slip"), [("0", "1"), ("15", "16"), ("16", "32"), ("300", "600"), ("0.5", "1.0")])
 def test_counts_are_off_by_one_and_sizes_by_a_factor(tmp_path, number, slip):
     (tmp_path / "m.py").write_text(f"SIZE = {number}")
