@@ -338,6 +338,29 @@ def test_what_is_cut_short_counts(wine, monkeypatch):
     assert not study.history.finished
 
 
+def test_a_search_that_has_nothing_yet_goes_on_instead_of_refits(wine):
+    """Processes may be slow to begin on a busy machine: what was cut short is begun once more."""
+    study = nasbot.search(*wine, budget="6s", name=None, executor=SlowToBegin())
+    assert study.history.completed
+    assert study.history[0].attempts == 2
+
+
+class SlowToBegin(SerialExecutor):
+    """An executor whose first training never ends."""
+
+    has_been_cancelled = False
+
+    def wait(self, timeout=None):
+        if self._job is None or self.has_been_cancelled:
+            return super().wait(timeout)
+        time.sleep(0.5 if timeout is None else timeout)
+        return []
+
+    def cancel(self, number):
+        self.has_been_cancelled = True
+        super().cancel(number)
+
+
 class Stuck(SerialExecutor):
     """An executor whose trainings never end."""
 

@@ -107,6 +107,8 @@ def drive(
             plan = plan if needed is None else plan.with_refits(needed)
         if plan.look is None or not (study.was_stopped or study.was_settled):
             run(plan.search, until=plan.search_end, proposes=True)
+        if study.history.best_here is None and plan.end.seconds is not None and not study.was_stopped:
+            run(plan.end, until=plan.end.seconds, proposes=False)  # rather a network late than none, and no refits
         is_settled = study.was_settled
         if not study.was_stopped and (plan.refit_seconds is None or plan.end.seconds is None or plan.stretch > 1):
             in_finals = True
