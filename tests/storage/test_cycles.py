@@ -7,7 +7,7 @@ import time
 import pytest
 
 from nasbot.errors import StorageError
-from nasbot.storage import SqliteStorage, examine, repair, sqlite
+from nasbot.storage import SqliteStorage, _sqlite_file, examine, repair
 from nasbot.storage._pages import rows_in
 from nasbot.testing.storage_conformance import SETTINGS, sample_trial
 
@@ -79,7 +79,7 @@ def test_an_honest_file_is_far_from_its_bound(tmp_path):
     storage = SqliteStorage(path)
     storage.create(SETTINGS, [sample_trial(n) for n in range(300)])
     storage.close()
-    db = sqlite.connected(path, "mode=ro")
+    db = _sqlite_file.connected(path, "mode=ro")
     db.execute("BEGIN")
     before = db._left
     db.execute("PRAGMA integrity_check").fetchall()
