@@ -1,6 +1,7 @@
 """How long to train, from short trainings of the baseline on real little data."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -103,3 +104,22 @@ def test_nothing_learned_is_no_reason_to_mirror():
     noise = dataset_of(RNG.normal(size=(200, 1, 6, 6)).astype("float32"), RNG.integers(0, 2, 200))
     network = fitting_baseline(noise.kind, len(noise.train))
     assert not means_the_same_mirrored(network, noise, FAST, seconds=30, seed=0)
+
+
+def test_on_a_busy_machine_no_trial_takes_longer_than_a_full_training(monkeypatch):
+    """Timings are the quickest of a few; what trials then take for a step says the length."""
+    given, original = [], loop.train
+
+    def slow(arch, data, recipe, *, seconds=None, **options):
+        trained = original(arch, data, recipe, **options)
+        if seconds is None:  # a timing
+            return trained
+        given.append(seconds)
+        return replace(trained, stopped="time", steps=50, seconds=seconds)
+
+    monkeypatch.setattr(loop, "train", slow)
+    told = found(SMOOTH, seconds=1e4)
+    assert given == [1e4, 1e4]
+    assert (told.n_steps, told.losses, told.seconds_per_step) == (50, (), 1e4 / 50)
+    found(SMOOTH, seconds=1e4, tries_full=True)
+    assert given[2:] == [2e4] * 3

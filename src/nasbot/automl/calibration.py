@@ -54,13 +54,15 @@ def calibrated(
     """The length of a full training of about ``seconds``, or of less where the data have no use for it.
 
     A ninth and a third of that length are tried; with ``tries_full`` the whole too, beside them. ``crowding`` is how
-    much longer a step takes when all workers are at it.
+    much longer a step takes when all workers are at it. Where the machine is so busy that a trial takes longer than a
+    full training should, or with ``tries_full`` than two, what it took for a step says the length.
     """
-    from nasbot.training.loop import train
+    from nasbot.training.loop import Trained, train
     from nasbot.training.objective import computing_threads
 
-    def loss_after(n_steps: int) -> float:
-        return train(arch, data, recipe.changed(n_steps=n_steps), seed=seed).loss
+    def trained(n_steps: int) -> Trained:
+        limit = seconds * (2 if tries_full else 1)
+        return train(arch, data, recipe.changed(n_steps=n_steps), seed=seed, seconds=limit)
 
     def seconds_of(n_steps: int) -> float:
         started = time.perf_counter()
@@ -80,7 +82,12 @@ def calibrated(
         if lengths[0] < least_steps:  # there is no room to choose in
             return Calibration(_round(longest), per_step, (), time.monotonic() - begun)
         with ThreadPoolExecutor(2) as two:  # the longest first, the others beside it; PyTorch lets both compute
-            losses = list(two.map(loss_after, reversed(lengths)))[::-1]
+            tried = list(two.map(trained, reversed(lengths)))[::-1]
+    if any(one.stopped == "time" for one in tried):
+        per_step = max(one.seconds / one.steps for one in tried)
+        longest = min(max(seconds / per_step, least_steps), most_steps)
+        return Calibration(_round(longest), per_step, (), time.monotonic() - begun)
+    losses = [one.loss for one in tried]
     n_steps = min(_best_length(lengths, losses), longest)
     return Calibration(_round(n_steps), per_step, tuple(zip(lengths, losses, strict=True)), time.monotonic() - begun)
 
