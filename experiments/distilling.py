@@ -25,7 +25,8 @@ from benchmarks.runs import RunFile
 from experiments.model import data_of
 from nasbot.automl.baselines import plain_networks
 from nasbot.data.dataset import Dataset, Part
-from nasbot.training.distilling import Voice, lesson_of, share_of
+from nasbot.training.distilling import Voice, blended, said_together, share_of, truth_of
+from nasbot.training.folds import joined
 from nasbot.training.loop import network_of, train
 from nasbot.training.module import Network
 from nasbot.training.objective import computing_threads
@@ -111,8 +112,9 @@ def _refitted(members: Sequence[tuple[Task, Outcome]], workers: Any) -> Iterator
     data = data_of(first.name, first.folder, first.seed)
     voices = [Voice(*with_weights(*member), 1 / MEMBERS) for member in members]
     share = _share(data, voices)
+    truth, together = truth_of(data, joined(data.train, data.valid)), said_together(data, voices)
     for part, longer in TRIED:
-        targets, steps = lesson_of(data, voices, part), round(first.steps * rows_ratio(data) * longer)
+        targets, steps = blended(truth, together, part), round(first.steps * rows_ratio(data) * longer)
         tasks = [replace(task, steps=steps, stop_after=one.stop_after, targets=targets) for task, one in members]
         refits = [with_weights(task, one) for task, one in zip(tasks, workers.map(trained, tasks), strict=True)]
         of_test = [said(network, prepared.test) for network, prepared in refits]

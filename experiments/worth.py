@@ -19,10 +19,13 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
+import numpy as np
+
 from benchmarks.runs import RunFile
 from experiments.distilling import error, said
 from experiments.model import data_of
 from nasbot.automl.baselines import plain_networks
+from nasbot.automl.teaching import Lessons, can_teach, what_trees_say
 from nasbot.automl.tuning import params_of
 from nasbot.data.dataset import Dataset
 from nasbot.domain import Choice, Param
@@ -42,7 +45,9 @@ PARAMS = (
     "feature_scaling",
     "schedule",
     "loss",
+    "from_trees",
 )
+TREE_ROUNDS = 400
 
 Value = float | int | str
 Change = tuple[str, Value]  # ("", "") for none
@@ -71,8 +76,10 @@ def recipe_for(data: Dataset) -> Recipe:
 def searched(data: Dataset, params: Sequence[str] = PARAMS) -> dict[str, Param]:
     """The params to look at, as a search of these data has them; the loss where a search by default looks at it."""
     recipe = recipe_for(data)
-    has_loss = "loss" in params_of("auto", data, recipe)
-    return params_of([name for name in params if name != "loss" or has_loss], data, recipe)
+    has_loss, has_teachers = "loss" in params_of("auto", data, recipe), can_teach(data, folds=1)
+    there = {"loss": has_loss, "from_trees": has_teachers}
+    asked = [name for name in params if there.get(name, True)]
+    return params_of(asked, data, recipe, from_trees=0.0 if has_teachers else None)
 
 
 def trained(data: Dataset, steps: int, seed: int, change: Change) -> tuple[float, float]:
@@ -80,9 +87,11 @@ def trained(data: Dataset, steps: int, seed: int, change: Change) -> tuple[float
     arch, preparation = plain_networks(data.kind, len(data.train))[0]
     params = {name: value for name, value in [change] if name}
     prepared = data.prepared_as(str(params.pop("preparation", preparation)))
+    share = float(params.pop("from_trees", 0.0))
+    targets = Lessons(TREE_ROUNDS, _told(data), share).targets(data, share) if share else None
     recipe = recipe_for(data).changed(n_steps=steps).with_params(params)
     with computing_threads(1):
-        network = train(arch, prepared, recipe, seed=seed).network
+        network = train(arch, prepared, recipe, seed=seed, targets=targets).network
     valid, test = (error(said(network, part), part, data) for part in (prepared.valid, prepared.test))
     return valid, test
 
@@ -110,6 +119,16 @@ def run(
 @lru_cache(maxsize=8)
 def _data(name: str, folder: str, division: int) -> Dataset:
     return data_of(name, folder, division)
+
+
+def _told(data: Dataset) -> np.ndarray:
+    """By trees, of rows that they have not seen; once for a set and division."""
+    if data.fingerprint not in _TOLD:
+        _TOLD[data.fingerprint] = what_trees_say(data, TREE_ROUNDS, loss=recipe_for(data).vectors.loss, seed=0)
+    return _TOLD[data.fingerprint]
+
+
+_TOLD: dict[str, np.ndarray] = {}
 
 
 def _key(record: Record) -> tuple[object, ...]:

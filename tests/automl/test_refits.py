@@ -128,7 +128,8 @@ def test_noisy_rows_are_learned_from_the_ensemble_too(noisy, monkeypatch):
     assert share == pytest.approx(share_by_hand(noisy), rel=1e-3)
     with torch.inference_mode():
         said = model_of(noisy, refit=False).network(torch.from_numpy(np.array(rows.X))).numpy()
-    np.testing.assert_allclose(objective.targets, (1 - share) * rows.y + share * said, rtol=1e-4, atol=1e-5)
+    learned = objective.targets_of(noisy.dataset, {})
+    np.testing.assert_allclose(learned, (1 - share) * rows.y + share * said, rtol=1e-4, atol=1e-5)
 
 
 def test_a_taught_refit_is_the_trial_on_all_rows_with_these_targets(noisy, monkeypatch):
@@ -145,7 +146,7 @@ def test_a_taught_refit_is_the_trial_on_all_rows_with_these_targets(noisy, monke
         recipe,
         seed=nasbot._rng.derived_seed(0, trial.number, nasbot._rng.Role.OBJECTIVE),
         stop_after=length.stop_after,
-        targets=objective.targets,
+        targets=objective.targets_of(noisy.dataset, {}),
     )
     assert same(weights_of(by_hand.network), weights_of(member_of(noisy, trial).network))
 
@@ -191,14 +192,14 @@ def test_rather_all_for_as_long_as_their_trials_than_some_for_longer(noisy, monk
 
 def test_nothing_is_learned_from_an_ensemble_that_errs_by_itself(unrefitted, monkeypatch):
     objective, _ = taught(unrefitted, monkeypatch)
-    assert objective.targets is None
+    assert objective.lesson is None
     assert members_of(unrefitted).taught == 0.0
 
 
 def test_nor_where_weights_of_it_are_gone(noisy, monkeypatch):
     (noisy.files / WEIGHTS / f"trial-{members_of(noisy).trials[0]}.safetensors").unlink()
     objective, _ = taught(noisy, monkeypatch)
-    assert objective.targets is None
+    assert objective.lesson is None
 
 
 def test_how_long_refits_take_is_known_before_the_search_ends(noisy):
@@ -360,7 +361,7 @@ def test_an_ensemble_is_not_asked_for_longer_than_there_is_time(noisy, monkeypat
     teachers = refits._teachers(noisy.history, noisy.files, noisy.dataset, base, None)
     assert refits._lesson(teachers, noisy.history, noisy.files, noisy.dataset, "cpu", seconds=0.0) is None
     threads = []
-    monkeypatch.setattr(distilling, "lesson_of", lambda *args, **options: threads.append(torch.get_num_threads()))
+    monkeypatch.setattr(distilling, "said_together", lambda *args, **options: threads.append(torch.get_num_threads()))
     refits._lesson(teachers, noisy.history, noisy.files, noisy.dataset, "cpu")
     assert threads == [1]  # that wait for nobody
 

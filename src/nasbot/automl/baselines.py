@@ -15,6 +15,7 @@ from nasbot.architecture.pools import narrower
 from nasbot.candidate import Candidate, Params
 from nasbot.domain import Domain
 from nasbot.errors import OptionError
+from nasbot.training.objective import FROM_TREES
 
 if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
@@ -76,6 +77,14 @@ def own_pool(where: str, domain: Domain, *, first: Sequence[Architecture] = ()) 
     if not isinstance(networks, list | tuple) or not all(isinstance(x, Architecture) for x in networks):
         raise OptionError(f"pool: {OWN_POOL}, got {type(networks).__name__}")
     return tuple((_fitting(domain, first) | _fitting(domain, networks, "pool")).values())
+
+
+def with_plain_first(pool: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """The same, but the first learns from nobody: it is what one would train without a search."""
+    first, *others = pool
+    if FROM_TREES not in first.params:
+        return tuple(pool)
+    return Candidate(first.arch, {**first.params, FROM_TREES: 0.0}), *others
 
 
 def check_fits(vocabulary: Vocabulary, data: Dataset) -> None:

@@ -7,8 +7,10 @@ on teaching for thousands. The clock decides only how many steps fit; it is aske
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,8 +37,9 @@ class Calibration:
 
     n_steps: int
     seconds_per_step: float
-    losses: tuple[tuple[int, float], ...]  # of the baseline, by the number of steps
+    losses: tuple[tuple[int, float], ...]  # of the baseline, by the number of steps, with the best targets
     seconds: float  # that finding out took
+    best_targets: int | None = None  # those of the other targets with which a third of a training came out best
 
 
 def calibrated(
@@ -49,20 +52,23 @@ def calibrated(
     least_steps: int,
     tries_full: bool,
     crowding: float = 1.0,
+    targets: Sequence[np.ndarray] = (),
     seed: int,
 ) -> Calibration:
     """The length of a full training of about ``seconds``, or of less where the data have no use for it.
 
     A ninth and a third of that length are tried; with ``tries_full`` the whole too, beside them. ``crowding`` is how
     much longer a step takes when all workers are at it. Where the machine is so busy that a trial takes longer than a
-    full training should, or with ``tries_full`` than two, what it took for a step says the length.
+    full training should, or with ``tries_full`` than two, what it took for a step says the length. ``targets`` are
+    others than the truth, of the training rows: whether some of these are better to learn from is tried with the
+    third, and the other lengths then with the best.
     """
     from nasbot.training.loop import Trained, train
     from nasbot.training.objective import computing_threads
 
-    def trained(n_steps: int) -> Trained:
+    def trained(n_steps: int, learned: np.ndarray | None = None) -> Trained:
         limit = seconds * (2 if tries_full else 1)
-        return train(arch, data, recipe.changed(n_steps=n_steps), seed=seed, seconds=limit)
+        return train(arch, data, recipe.changed(n_steps=n_steps), seed=seed, seconds=limit, targets=learned)
 
     def seconds_of(n_steps: int) -> float:
         started = time.perf_counter()
@@ -81,15 +87,22 @@ def calibrated(
         lengths = [round(longest / FACTOR**i) for i in ((2, 1, 0) if tries_full else (2, 1))]
         if lengths[0] < least_steps:  # there is no room to choose in
             return Calibration(_round(longest), per_step, (), time.monotonic() - begun)
-        with ThreadPoolExecutor(2) as two:  # the longest first, the others beside it; PyTorch lets both compute
-            tried = list(two.map(trained, reversed(lengths)))[::-1]
-    if any(one.stopped == "time" for one in tried):
-        per_step = max(one.seconds / one.steps for one in tried)
+        with ThreadPoolExecutor(2) as two:  # PyTorch lets both compute
+            learned, best, known = (None, *targets), 0, dict[int, Trained]()
+            if targets:
+                thirds = list(two.map(partial(trained, lengths[1]), learned))
+                best = int(np.argmin([third.loss for third in thirds]))
+                known[lengths[1]] = thirds[best]
+            others = [n for n in reversed(lengths) if n not in known]  # the longest first, the others beside it
+            known |= zip(others, two.map(partial(trained, learned=learned[best]), others), strict=True)
+    if any(one.stopped == "time" for one in known.values()):
+        per_step = max(one.seconds / one.steps for one in known.values())
         longest = min(max(seconds / per_step, least_steps), most_steps)
         return Calibration(_round(longest), per_step, (), time.monotonic() - begun)
-    losses = [one.loss for one in tried]
+    losses = [known[n].loss for n in lengths]
     n_steps = min(_best_length(lengths, losses), longest)
-    return Calibration(_round(n_steps), per_step, tuple(zip(lengths, losses, strict=True)), time.monotonic() - begun)
+    losses_of = tuple(zip(lengths, losses, strict=True))
+    return Calibration(_round(n_steps), per_step, losses_of, time.monotonic() - begun, best - 1 if best else None)
 
 
 def means_the_same_mirrored(arch: Architecture, data: Dataset, recipe: Recipe, *, seconds: float, seed: int) -> bool:

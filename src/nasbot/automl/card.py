@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nasbot._files import write_whole
 from nasbot.architecture.resources import resources
-from nasbot.automl.members import members_of
+from nasbot.automl.members import learned_from_trees, members_of
 from nasbot.automl.model import Result, refitted_trials, results_of
 from nasbot.errors import FileError
 from nasbot.exporting.export import ENDINGS
@@ -109,12 +109,13 @@ def _data_lines(study: FoundStudy, data: Dataset) -> list[str]:
     how = "at random" if data.is_divided_at_random else "by group, by time or by file"
     judged = "validation rows" if study.folds == 1 else f"cross-validation in {study.folds} folds"
     again, members = refitted_trials(study), members_of(study)
-    taught = members.taught if members is not None else 0.0
+    taught, from_trees = members.taught if members is not None else 0.0, learned_from_trees(study)
     targets = f", towards the truth and, by {taught:.0%}, what an ensemble of them said" if taught else ""
     return [
         *data.summary(),
         f"rows were divided {how}, seed {study.seed}; networks were compared by {judged}",
         "the test rows had no part in any choice" if len(data.test) else "there were no test rows",
+        *(["some networks learned a part of what trees say of rows that these had not seen"] if from_trees else []),
         *([f"networks were trained once more on training and validation rows together{targets}"] if again else []),
     ]
 

@@ -17,6 +17,7 @@ from nasbot.automl.files import WEIGHTS
 from nasbot.automl.limits import ModelLimits, file_overhead
 from nasbot.data.metrics import truth_of
 from nasbot.errors import CodecError, FileError, StorageError
+from nasbot.training.objective import share_from_trees
 from nasbot.trial import History, Trial
 
 if TYPE_CHECKING:
@@ -33,6 +34,16 @@ class Members:
     weights: tuple[float, ...]
     loss: float
     taught: float = 0.0  # the share of an ensemble's word in what their refits learned
+
+
+def learned_from_trees(study: FoundStudy) -> dict[int, float]:
+    """Of the networks of the model and the best alone, those that learned from trees, and the share of the trees."""
+    best, members = study.history.best_here, members_of(study)
+    numbers = () if members is None else members.trials
+    shares = {
+        n: share_from_trees(study.history[n].candidate.params) for n in (*numbers, *([best.number] if best else ()))
+    }
+    return {number: share for number, share in shares.items() if share}
 
 
 def members_of(study: FoundStudy) -> Members | None:

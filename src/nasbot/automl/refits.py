@@ -98,20 +98,20 @@ def refit_model(
 
     data, weights = Dataset.load(files / DATA), files / WEIGHTS
     teachers = _teachers(history, files, data, base, metric)
-    targets = None if teachers is None else _lesson(teachers, history, files, data, base.device, LESSON_SHARE * left())
-    is_taught = targets is not None
+    lesson = None if teachers is None else _lesson(teachers, history, files, data, base.device, LESSON_SHARE * left())
+    is_taught = lesson is not None
     time_left = None if seconds is None else left()
     members, refits = _affordable(history, files, data, base, metric, executor.slots, time_left, limits, is_taught)
     wanted = {refit.trial.number: refit for refit in refits}
     discard_refits(weights, set(wanted))
     if members is not None:
-        settle(files, replace(members, taught=teachers.share if teachers and is_taught else 0.0), history)
+        settle(files, replace(members, taught=0.0 if lesson is None else lesson[1]), history)
     missing = [refit for number, refit in wanted.items() if not has_refit(weights, number)]
     if missing:
         lengths = {refit.trial.number: refit.length for refit in missing}
         _train(
             {Job(r.trial.number, r.trial.candidate, seed, r.trial.fidelity): r.seconds for r in missing},
-            RefitObjective(base, base.data_folder, weights, lengths, targets),
+            RefitObjective(base, base.data_folder, weights, lengths, lesson),
             executor,
             None if seconds is None else left(),
         )
@@ -179,9 +179,9 @@ def _teachers(
 
 def _lesson(
     teachers: _Teachers, history: History, files: Path, data: Dataset, device: str, seconds: float = math.inf
-) -> np.ndarray | None:
-    """What they say of all rows, and the truth, in their shares; None where weights of one are gone, or time is."""
-    from nasbot.training.distilling import Voice, lesson_of
+) -> tuple[np.ndarray, float] | None:
+    """What they say of all rows, and how much it counts; None where weights of one are gone, or time is."""
+    from nasbot.training.distilling import Voice, said_together
     from nasbot.training.fitting import with_weights
     from nasbot.training.objective import PREPARATION, computing_threads, weights_path
 
@@ -203,7 +203,8 @@ def _lesson(
 
     # Threads that wait for each other at every small step would take fifty times as long on a machine that is busy.
     with computing_threads(1), suppress(FileError, StorageError, TimeoutError):
-        return lesson_of(data, voices(), teachers.share, device=device, at_once=n_cores())  # no training runs meanwhile
+        said = said_together(data, voices(), device=device, at_once=n_cores())  # no training runs meanwhile
+        return said, teachers.share
     return None
 
 

@@ -17,7 +17,7 @@ BEST_NETWORK, BEST_DRAWING = "best.json", "best.svg"
 # What nasbot writes into a study's folder, by the folder; with a dot in front and .part behind it is not finished.
 _OWN = {
     "": re.compile(r"best\.(json|svg)|(model|understanding)\.json|yardstick-[A-Za-z-]+\.predictions\.npy"),
-    DATA: re.compile(r"dataset\.json|(train|valid|test)_(X|y|weights)\.npy|\..*\.part"),
+    DATA: re.compile(r"dataset\.json|(train|valid|test)_(X|y|weights)\.npy|trees\.npy|\..*\.part"),
     WEIGHTS: re.compile(r"\.?(trial|refit)-\d+\.(safetensors|predictions\.npy)(\.\d+)?|\..*\.part"),
 }
 

@@ -15,7 +15,7 @@ from nasbot._files import check_own_folder
 from nasbot._rng import checked_seed
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, SearchSpace, Vocabulary
-from nasbot.automl.baselines import check_fits, own_pool, paper_pool, plain_pool
+from nasbot.automl.baselines import check_fits, own_pool, paper_pool, plain_pool, with_plain_first
 from nasbot.automl.calibration import Calibration, calibrated
 from nasbot.automl.devices import Devices, devices_of
 from nasbot.automl.driving import drive
@@ -55,7 +55,8 @@ from nasbot.automl.plan import (
 )
 from nasbot.automl.refits import expected_seconds
 from nasbot.automl.removing import remove_study
-from nasbot.automl.tuning import ATTRIBUTES, attributes_of, params_of
+from nasbot.automl.teaching import Lessons, can_teach, lessons_for, rounds_and_share
+from nasbot.automl.tuning import ATTRIBUTES, SHARES, asks_for_trees, attributes_of, params_of
 from nasbot.automl.yardstick import measured as measured_trees
 from nasbot.automl.yardstick import seconds_for as trees_seconds
 from nasbot.candidate import Candidate
@@ -86,6 +87,7 @@ SEARCHERS = ("nasbot", "random", "evolution", "treebo")
 POOLS = ("default", "paper")
 CROWDING = 1.4  # how much longer a step takes while two workers train: cores share caches and more
 COST_WEIGHT = 0.2  # of the logarithm of a network's FLOPs against log expected improvement
+TAUGHT = tuple(share for share in SHARES if share)
 LEAST_SHARE = 0.3  # of a time budget, for searching, however long reading and preparing the data took
 
 
@@ -282,16 +284,29 @@ def search(
     if limits:
         where = limits.space(where, file_overhead(data))
         check_reachable(limits, where, data, file_overhead(data))
-    domain = Domain(where, params_of(tune, data, chosen), rungs)
     of_layers = attributes_of(attributes)
     measured_elsewhere = known_pairs(known)
-    finder = _searcher(searcher, domain, pool, start_from, len(data.train), stored, of_layers)
+
+    def finder_of(from_trees: float | None) -> Searcher:
+        domain = Domain(where, params_of(tune, data, chosen, from_trees), rungs)
+        return _searcher(searcher, domain, pool, start_from, len(data.train), stored, of_layers)
+
+    is_named = asks_for_trees(tune if isinstance(searcher, str) else searcher.domain.params)
+    _, share = rounds_and_share(begun_with) or (0, SHARES[-1] if is_named and can_teach(data, n_folds) else None)
+    finder = finder_of(share)
     check_same_searcher(path, stored, finder, of_layers if isinstance(searcher, str) else None)
     begun += _waited_for(compiling)
-    trees = None
+    trees = lessons = None
     if yardstick and stored is None and (allowed := trees_seconds(total.seconds)) is not None:
         trees = measured_trees(data, seconds=allowed, seed=seed, metric=judged_by)
-    length = _length(total, n_workers, data, chosen, begun_with, seed, n_folds)
+    if is_named or (tune == "auto" and isinstance(searcher, str)):
+        loss = chosen.settings(data.input_shape).loss
+        lessons = lessons_for(data, total.seconds, begun_with, folds=n_folds, is_named=is_named, loss=loss, seed=seed)
+    length = _length(total, n_workers, data, chosen, begun_with, seed, n_folds, lessons)
+    if lessons is not None and begun_with is None and not is_named:
+        best = None if length is None else length.best_targets
+        lessons = None if best is None else replace(lessons, share=TAUGHT[best])
+        finder = finder if lessons is None else finder_of(lessons.share)
     spent = 0.0 if stored is not None else time.monotonic() - begun  # a study's own clock begins with its first trial
     longest = most_steps(len(data.train), chosen.settings(data.input_shape).batch_size_for(len(data.train)))
     plan = planned(
@@ -319,6 +334,7 @@ def search(
         "recipe": trained.to_dict(),
         **plan.to_dict(),
         **({} if judged_by is None else {"metric": judged_by.name}),
+        **({} if lessons is None else lessons.to_dict()),
         **({"limits": limits.to_dict()} if limits else {}),
     }
 
@@ -327,11 +343,13 @@ def search(
     for folder in (files, files / DATA, files / WEIGHTS):
         check_own_folder(folder)
     data.save(files / DATA)
+    if lessons is not None:
+        lessons.save(files / DATA, data)
     if trees is not None:
         trees.save(files)
     storage: Storage = MemoryStorage()
     if path is not None:
-        storage = open_storage(path, vocabulary=domain.networks.vocabulary, shared=shared)
+        storage = open_storage(path, vocabulary=where.vocabulary, shared=shared)
     try:
         taken_over = taken_over_from(source, path, finder, context) if storage.settings() is None else ()
         study = _study(storage, finder, seed, judged_by, context, taken_over, paced)
@@ -364,7 +382,7 @@ def search(
     if path is None:
         return FoundStudy(storage, files, finder, temporary, metric=judged_by)
     storage.close()
-    again = open_storage(path, vocabulary=domain.networks.vocabulary, read_only=True)
+    again = open_storage(path, vocabulary=where.vocabulary, read_only=True)
     return FoundStudy(again, files, finder, metric=judged_by)
 
 
@@ -454,6 +472,7 @@ def _searcher(
     if given not in made:
         raise OptionError(f"searcher: expected one of {', '.join(SEARCHERS)}, got {str(given)[:40]!r}")
     begin = _pool(pool, domain, first, n_rows)
+    begin = with_plain_first(begin) if isinstance(pool, str) else begin
     if given == "treebo":
         if attributes:
             raise OptionError("attributes: treebo does not change options of layers; expected nasbot or another")
@@ -532,6 +551,7 @@ def _length(
     stored: Mapping[str, Json] | None,
     seed: int,
     folds: int,
+    lessons: Lessons | None = None,
 ) -> Calibration | None:
     """How long a full training is; None where the recipe or the study says it, or the budget is in trials."""
     settings = recipe.settings(data.input_shape)
@@ -550,6 +570,7 @@ def _length(
         least_steps=min(LEAST_STEPS, longest),
         tries_full=(budget.seconds or 0.0) >= SECONDS_FOR_CARE and not data.has_images,
         crowding=CROWDING if workers > 1 else 1.0,
+        targets=() if lessons is None else [lessons.targets(data, share) for share in TAUGHT],
         seed=seed,
     )
 

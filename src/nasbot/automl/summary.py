@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nasbot._typing import Json
 from nasbot.architecture.resources import resources
-from nasbot.automl.members import members_of
+from nasbot.automl.members import learned_from_trees, members_of
 from nasbot.automl.model import Result, refitted_trials, results_of
 from nasbot.data.metrics import imbalance_line
 from nasbot.errors import FileError, StorageError, StudyError
@@ -54,6 +54,9 @@ def summary_of(study: FoundStudy) -> str:
     if chosen is not None:
         parts = ", ".join(f"{n} x {w:.2f}" for n, w in zip(chosen.trials, chosen.weights, strict=True))
         lines.append(f"ensemble of trials: {parts}")
+    if shares := learned_from_trees(study):
+        which = ", ".join(f"{number} ({share:.0%})" for number, share in shares.items())
+        lines.append(f"learned from trees too, which are no part of the model: trials {which}")
     if refitted := refitted_trials(study):
         which = ", ".join(map(str, refitted))
         taught = "" if chosen is None or not chosen.taught else f", {chosen.taught:.0%} of it the ensemble's word"
@@ -83,6 +86,7 @@ def record_of(study: FoundStudy) -> dict[str, Json]:
         "params": None if best is None else dict(best.candidate.params),
         "refitted": list(refitted_trials(study)),
         "taught": 0.0 if (chosen := members_of(study)) is None else chosen.taught,
+        "from_trees": {str(number): share for number, share in learned_from_trees(study).items()},
         "trials": len(history.completed) + len(history.failed) + len(history.stopped),
         "completed": len(history.completed),
         "failed": dict(causes),

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 from nasbot.domain import Choice, Float, Integer, Param
 from nasbot.errors import OptionError
 from nasbot.evolution import ATTRIBUTE_MODIFIERS
+from nasbot.training.objective import FROM_TREES
 
 if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
     from nasbot.training.recipes import Recipe
 
+SHARES = (0.0, 0.3, 0.6)  # of what trees say in what is learned
 PREPARATION = Choice("standard", "robust", "quantile", "ple")
-# What "auto" searches: what was measured to be worth it; the loss only where the target is heavy-tailed.
-AUTO = ("preparation", "augmentation", "mixup")
+# What "auto" searches: what was measured to be worth it; the loss only where the target is heavy-tailed, and to learn
+# from trees where a short training has gained by it.
+AUTO = ("preparation", "augmentation", "mixup", FROM_TREES)
 AUTO_OF_RATES = (*AUTO, "loss")
 
 # Options of a layer by name, and the modifier that changes each.
@@ -43,12 +46,20 @@ def searched_attributes(modifiers: Sequence[object]) -> tuple[str, ...]:
 
 
 def params_of(
-    tune: str | Sequence[str] | Mapping[str, Param] | None, data: Dataset, recipe: Recipe
+    tune: str | Sequence[str] | Mapping[str, Param] | None,
+    data: Dataset,
+    recipe: Recipe,
+    from_trees: float | None = None,
 ) -> dict[str, Param]:
-    """The params to search on these data, of which the recipe has the defaults."""
+    """The params to search on these data, of which the recipe has the defaults.
+
+    ``from_trees`` is the default share of what trees say in what is learned; None: they say nothing.
+    """
     if tune is None or tune == "none":
         return {}
     known = _known(data, recipe)
+    if from_trees is not None:
+        known[FROM_TREES] = Choice(*SHARES, ordered=True, default=from_trees)
     if tune == "auto":
         has_rates = recipe.settings(data.input_shape).loss == "poisson"
         return {name: known[name] for name in (AUTO_OF_RATES if has_rates else AUTO) if name in known}
@@ -58,6 +69,12 @@ def params_of(
     if isinstance(tune, Mapping):
         return {name: _checked(name, param, recipe) for name, param in tune.items()}
     return {name: _without_others(known[name], names) for name in names}
+
+
+def asks_for_trees(tune: str | Sequence[str] | Mapping[str, Param] | None) -> bool:
+    """Whether learning from trees is asked for by name, not by "auto"."""
+    given = tune.split(",") if isinstance(tune, str) else tune or ()
+    return FROM_TREES in [name.strip() for name in given]
 
 
 def _known(data: Dataset, recipe: Recipe) -> dict[str, Param]:
@@ -77,6 +94,8 @@ def _checked(name: str, param: object, recipe: Recipe) -> Param:
         try:
             if name == "preparation":
                 PREPARATION.check(value)
+            elif name == FROM_TREES:
+                Float(0.0, 1.0, default=0.0).check(value)
             else:
                 recipe.with_params({name: value})
         except OptionError as error:

@@ -132,8 +132,12 @@ def _validation(step: int, out: np.ndarray, data: Dataset, rows: Part, metric: M
 
 def with_share(data: Dataset, share: float) -> Dataset:
     """The data with that share of the training rows; the same rows whoever asks, and the other parts as they are."""
-    classes = data.train.y if data.is_classification else None
-    return replace(data, train=_rows(data.train, nested_rows(len(data.train), share, classes=classes)))
+    return replace(data, train=_rows(data.train, rows_of_share(data, share)))
+
+
+def rows_of_share(data: Dataset, share: float) -> np.ndarray:
+    """The numbers of these training rows."""
+    return nested_rows(len(data.train), share, classes=data.train.y if data.is_classification else None)
 
 
 def _rows(part: Part, chosen: np.ndarray) -> Part:

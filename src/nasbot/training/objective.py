@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
     from nasbot.training.loop import OnValidation, Trained
 
-PREPARATION = "preparation"  # the one param that is the data's
-
+# The params that are not the recipe's: how numbers are prepared, and the share of what trees say in what is learned.
+PREPARATION, FROM_TREES = "preparation", "from_trees"
 
 _KEPT, _KEPT_OF_EACH = 20, 2
 LOOKS_OF_FOLDS = 30  # validations of a training: few rows are over-learned after few steps
@@ -56,9 +56,10 @@ class TrainingObjective:
     which then also chooses the best validation of a training. Holds paths and plain values only, so any process can be
     handed one; all else is loaded where it is called.
 
-    ``params`` are the candidate's: those of ``recipes.PARAMS``, and ``preparation`` of the inputs. The trial's fidelity
-    is the share of the recipe's steps that it is trained for; with ``fidelity_of`` "rows" also the share of the
-    training rows that it sees, so as many epochs of fewer rows. More than 1 means more steps in either case.
+    ``params`` are the candidate's: those of ``recipes.PARAMS``, ``preparation`` of the inputs, and ``from_trees``, the
+    share of what trees say of the rows in what is learned (``distilling``). The trial's fidelity is the share of the
+    recipe's steps that it is trained for; with ``fidelity_of`` "rows" also the share of the training rows that it
+    sees, so as many epochs of fewer rows. More than 1 means more steps in either case.
 
     ``weights`` is a folder for ``trial-N.safetensors`` and, for ensembles, ``trial-N.predictions.npy``: validation
     rows, then test rows, numbers in people's units or log-probabilities. None keeps none; ``keep_best`` tidies it.
@@ -99,7 +100,8 @@ class TrainingObjective:
     def __call__(self, arch: Architecture, params: Params | None = None, trial: Live | None = None) -> Scored:
         """Train; a divergence or a refusal is raised, and becomes a failed trial with its cause."""
         from nasbot.data.dataset import Dataset
-        from nasbot.training.folds import cross_validated, with_share
+        from nasbot.training.distilling import targets_of
+        from nasbot.training.folds import cross_validated, rows_of_share, with_share
         from nasbot.training.loop import train
         from nasbot.training.predictions import people_predictions
         from nasbot.training.weights import save_predictions, save_weights
@@ -115,6 +117,9 @@ class TrainingObjective:
         sees_fewer = self.fidelity_of == "rows" and fidelity < 1
         if sees_fewer and self.folds == 1:  # a share of what all rows would take, not a share of what these few would
             recipe = recipe.changed(n_steps=full_steps(arch, recipe, data, 1))
+        targets = targets_of(data, self.data_folder, share_from_trees(chosen))
+        if targets is not None and sees_fewer:
+            targets = targets[rows_of_share(data, fidelity)]
 
         def trained_on(part: Dataset, fold: int, on_validation: OnValidation | None = None) -> Trained:
             return train(
@@ -128,6 +133,7 @@ class TrainingObjective:
                 steps_share=fidelity,
                 metric=metric,
                 on_validation=on_validation,
+                targets=targets,
             )
 
         with computing_threads(self.threads):
@@ -177,8 +183,13 @@ def predictions_path(folder: str | Path, number: int) -> Path:
 
 def trained_as(recipe: Recipe, data: Dataset, params: Params) -> tuple[Recipe, Dataset]:
     """The recipe and the data as a candidate's params change them; OptionError for params that neither knows."""
-    others = {name: value for name, value in params.items() if name != PREPARATION}
+    others = {name: value for name, value in params.items() if name not in (PREPARATION, FROM_TREES)}
     return recipe.with_params(others), data.prepared_as(str(params.get(PREPARATION, "standard")))
+
+
+def share_from_trees(params: Params) -> float:
+    """How much of what a candidate learns is what trees say (``distilling``)."""
+    return float(params.get(FROM_TREES, 0.0))
 
 
 def full_steps(arch: Architecture, recipe: Recipe, data: Dataset, folds: int) -> int:

@@ -21,7 +21,14 @@ from nasbot.architecture import Architecture
 from nasbot.candidate import Params
 from nasbot.data.dataset import Dataset
 from nasbot.training.folds import joined
-from nasbot.training.objective import Live, TrainingObjective, computing_threads, full_steps, trained_as
+from nasbot.training.objective import (
+    Live,
+    TrainingObjective,
+    computing_threads,
+    full_steps,
+    share_from_trees,
+    trained_as,
+)
 from nasbot.training.recipes import recipe_of
 from nasbot.trial import Scored, Trial
 
@@ -45,9 +52,9 @@ class Length:
 class RefitObjective:
     """``objective(arch, params, trial)``: the network of that trial on all rows; leaves its weights and predictions.
 
-    ``base`` says how the search trained; ``lengths`` how long each trial was; ``targets``, if any, what is learned of
-    training and validation rows instead of the truth (``distilling``). The score is the loss on rows that it was
-    trained on, and good for nothing.
+    ``base`` says how the search trained; ``lengths`` how long each trial was; ``lesson``, if any, what the ensemble
+    says of training and validation rows, and how much its word counts (``distilling``). The score is the loss on rows
+    that it was trained on, and good for nothing.
     """
 
     preload: ClassVar[tuple[str, ...]] = (*TrainingObjective.preload, "nasbot.training.refitting")
@@ -58,7 +65,7 @@ class RefitObjective:
     data_folder: str | Path
     weights: str | Path
     lengths: Mapping[int, Length]
-    targets: np.ndarray | None = None
+    lesson: tuple[np.ndarray, float] | None = None
 
     def __call__(self, arch: Architecture, params: Params, trial: Live) -> Scored:
         """Train, and write what is left of it."""
@@ -79,7 +86,7 @@ class RefitObjective:
                 seconds=self.base.seconds,
                 device=self.base.device,
                 stop_after=length.stop_after,
-                targets=self.targets,
+                targets=self.targets_of(data, params),
             )
             # The validation rows' are missing on purpose: what is said of rows that were learned judges nothing.
             test = people_predictions(trained.network, data, data.test)
@@ -87,6 +94,17 @@ class RefitObjective:
             about = {"data": stored.fingerprint}
             save_weights(trained.network, refit_weights_path(self.weights, trial.number), about=about)
         return Scored(trained.loss)
+
+    def targets_of(self, data: Dataset, params: Params) -> np.ndarray | None:
+        """What the trial learned of its rows, now of all of them, and by its share what the ensemble says."""
+        from nasbot.training import distilling
+        from nasbot.training.distilling import blended, truth_of
+
+        own = distilling.targets_of(data, self.data_folder, share_from_trees(params), all_rows=True)
+        if self.lesson is None:
+            return own
+        said, share = self.lesson
+        return blended(truth_of(data, joined(data.train, data.valid)) if own is None else own, said, share)
 
 
 def with_all_rows(data: Dataset) -> Dataset:
