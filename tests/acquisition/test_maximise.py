@@ -366,3 +366,36 @@ def test_half_of_the_settings_are_those_of_the_pool():
     assert settings.values[:8] == (domain.default(), *(c.params for c in pool if c.params != domain.default()))[:8]
     assert settings.values[8] not in [candidate.params for candidate in pool]
     assert len(settings.values) == 16
+
+
+@pytest.mark.parametrize(("search", "phases"), [(evolve, 1), (climb, 2)])
+@pytest.mark.parametrize("n", [0, 1, 2, 11])
+def test_the_last_evaluation_of_each_phase_is_spent_too(search, phases, n):
+    assert search(Counted(), n_evaluations=n).n_evaluations == len(mlp_pool()) + phases * n
+
+
+class Stubborn:
+    """A domain that always gives the same params, and counts how often it was asked."""
+
+    params = ("rate",)
+
+    def __init__(self):
+        self.n_changed = self.n_drawn = 0
+
+    def default(self):
+        return {"rate": 1.0}
+
+    def changed(self, _, __):
+        self.n_changed += 1
+        return self.default()
+
+    def drawn(self, _):
+        self.n_drawn += 1
+        return self.default()
+
+
+def test_other_settings_are_given_up_after_eight_tries_for_each_a_quarter_of_them_draws():
+    domain = Stubborn()
+    settings = Settings.of(domain, History(), (), np.random.default_rng(0))
+    assert settings.values == (domain.default(),)
+    assert (domain.n_changed, domain.n_drawn) == (96, 32)

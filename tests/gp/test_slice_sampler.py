@@ -30,8 +30,14 @@ def test_recovers_a_correlated_normal():
 
 
 def test_recovers_a_skewed_density_with_an_edge_and_counts_what_lies_beyond_it():
+    asked = []
+
+    def density(x):
+        asked.append(float(x[0]))
+        return -float(x[0]) if x[0] > 0.0 else -np.inf
+
     walk = slice_walk(
-        lambda x: -float(x[0]) if x[0] > 0.0 else -np.inf,
+        density,
         np.ones(1),
         np.ones(1),
         n_draws=3000,
@@ -40,6 +46,7 @@ def test_recovers_a_skewed_density_with_an_edge_and_counts_what_lies_beyond_it()
     )
     assert kstest(walk.positions[:, 0], expon.cdf).pvalue > 0.01
     assert 0 < walk.n_rejected < walk.n_evaluations
+    assert (walk.n_rejected, walk.n_evaluations) == (sum(x <= 0.0 for x in asked), len(asked))
 
 
 def test_narrow_slices_are_found_by_shrinking_and_wide_ones_by_stepping_out():

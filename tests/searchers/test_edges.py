@@ -617,8 +617,6 @@ def test_the_nearest_are_by_the_middle_weight():
     d_bar = np.array([[9.0, 1.0, 5.0], [3.0, 2.0, 1.0], [0.0, 5.0, 9.0]])
     found = nearest([10, 11, 12], d_bar * 2, d_bar)
     assert [(near.trial, near.d, near.d_bar) for near in found[:2]] == [(12, 2.0, 1.0), (11, 4.0, 2.0)]
-    of_four = np.vstack([np.eye(2), [[3.0, 2.0], [0.0, 9.0]]])
-    assert [near.trial for near in nearest([10, 11], of_four, of_four)] == [11, 10]  # by the third
 
 
 # -- what is known -----------------------------------------------------------------------------------------------------

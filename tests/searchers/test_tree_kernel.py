@@ -15,12 +15,19 @@ from nasbot.gp.warping import Warp, warp_values
 from nasbot.searchers import EvolutionSearch, TreeBO
 from nasbot.searchers.tree_kernel import PRIOR_MEAN, Chains, Comparison, TreeBelief, is_chain, log_posterior
 from nasbot.study import Study
+from nasbot.testing.strategies import architectures
 from tests.searchers.problems import follow, made, value_of
 
 LABELS = ("relu", "elu", "tanh", "logistic")
 layers = st.builds(Layer, st.sampled_from(LABELS), st.integers(8, 1024))
 chains = st.builds(chain, st.just("mlp-reg"), st.lists(layers, min_size=1, max_size=8))
 theta = st.lists(st.floats(-4, 4), min_size=6, max_size=6).map(np.array)
+
+
+@given(architectures(min_layers=3, max_layers=7))
+def test_a_chain_has_neither_branches_nor_merges(arch):
+    most = max(map(len, (*arch.parents, *arch.children)))
+    assert is_chain(arch) is (most == 1)
 
 
 def kernel(a, b, theta=PRIOR_MEAN, typical_depth=2.0, depth=10):

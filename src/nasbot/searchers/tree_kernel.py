@@ -37,8 +37,8 @@ MAX_STEPS = 20
 
 
 def is_chain(arch: Architecture) -> bool:
-    """Whether every layer has at most one parent and one child."""
-    return len(arch.edges) == len(arch.layers) - 1 and all(len(parents) <= 1 for parents in arch.parents)
+    """Whether every layer has at most one parent and one child: each but the input has a parent, but the output a child."""
+    return len(arch.edges) == len(arch.layers) - 1
 
 
 @dataclass(frozen=True, eq=False)
