@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from nasbot.data import bounds, dates, intervals, metrics, splitting, targets, weighting
+from nasbot.data import arrow_files, bounds, dates, intervals, metrics, splitting, targets, weighting
 from nasbot.data.chunks import chunks
 from nasbot.data.columns import CategoryColumn, DateColumn, NumberColumn
 from nasbot.data.comparing import differences
@@ -471,6 +471,18 @@ def test_targets_that_are_none(values, task, words):
         target(values, task)
 
 
+@pytest.mark.parametrize(
+    ("n_classes", "n_rows", "are_learned"), [(1000, 2000, True), (1001, 3000, False), (500, 999, False)]
+)
+def test_a_thousand_classes_are_learned_and_as_many_as_half_of_the_rows(n_classes, n_rows, are_learned):
+    values = np.arange(n_rows) % n_classes
+    if are_learned:
+        assert len(targets._class_target(values, "y").classes) == n_classes
+    else:
+        with pytest.raises(DataError, match="are no classes to learn"):
+            targets._class_target(values, "y")
+
+
 def test_as_many_classes_as_half_the_rows():
     assert len(target(np.array([str(i % 20) + "x" for i in range(40)])).classes) == 20
     assert targets.MAX_CLASSES == 1000
@@ -604,6 +616,18 @@ def test_what_a_file_may_take_in_memory(tmp_path, monkeypatch):
         file.writestr("y", bytes(60_000))
     with zipfile.ZipFile(archive) as file, pytest.raises(DataError, match="its unpacked contents take 160 kB"):
         bounds.check_members(archive, file)
+
+
+def test_texts_that_a_parquet_file_packs_to_little_count_as_they_are_read(tmp_path, monkeypatch):
+    path = tmp_path / "t.parquet"
+    texts = pd.DataFrame({"text": [f"{i}" + "a" * 10_000 for i in range(200)]})
+    texts.to_parquet(path, compression="zstd")
+    assert bounds.RATIO * path.stat().st_size < 2_000_000
+    arrow_files._check_parquet(path, 10)
+    monkeypatch.setattr(bounds, "ALWAYS", 1000)
+    with pytest.raises(DataError, match="200 rows of 1 columns take 2 MB in memory"):
+        arrow_files._check_parquet(path, 10)
+    arrow_files._check_parquet(path, 10, whole=False)  # piece by piece it fits
 
 
 def test_a_reader_that_is_bounded(tmp_path, monkeypatch):

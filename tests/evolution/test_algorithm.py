@@ -182,3 +182,19 @@ def test_a_network_found_twice_counts_once_and_tries_go_on_after_a_find():
     found = evolution.ask(5, rng=np.random.default_rng(0))
     assert {mutation.arch for mutation in found} == set(others)
     assert evolution.n_duplicates == len(asked) - 2
+
+
+@pytest.mark.parametrize(("every", "n_found", "n_tries"), [(1, 20, 20), (30, 500 // 30, 500), (10**6, 0, 60)])
+def test_asking_ends_after_so_many_tries_in_all_and_so_many_in_vain(every, n_found, n_tries):
+    """For 20 mutations 100 + 20 * 20 tries, of which 40 + 20 in a row may give nothing new."""
+    n_asked = 0
+
+    def now_and_then(parent, *, rng):
+        nonlocal n_asked
+        n_asked += 1
+        if n_asked % every:
+            return Rejected("none", "nothing")
+        return Mutation(chain("mlp-reg", [Layer("relu", 7 + n_asked)]), parent, ())
+
+    found = Evolution(now_and_then, initial_pool("mlp-reg")).ask(20, rng=np.random.default_rng(0))
+    assert (len(found), n_asked) == (n_found, n_tries)

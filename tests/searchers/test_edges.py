@@ -15,7 +15,7 @@ from nasbot.evolution import one_step_edits
 from nasbot.otmann import Otmann
 from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO, again, boca, choosing, knowledge, memory
 from nasbot.searchers import nasbot as nasbot_module
-from nasbot.searchers.effect import N_NEAREST, nearest
+from nasbot.searchers.effect import N_NEAREST, Effect, Effects, Near, nearest
 from nasbot.searchers.memory import DistanceMemory, FeatureMemory, NeighbourMemory
 from nasbot.searchers.param_effects import changes_of, slice_values
 from nasbot.searchers.pool import best_networks, member, shown
@@ -720,3 +720,12 @@ def test_nothing_is_believed_of_params_where_there_are_none():
         made(NASBOT, params=PARAMS).param_effects(History(), rng=rng)
     with pytest.raises(OptionError, match="believed: expected a history with at least one evaluated network"):
         made(NASBOT).believed(History(), [(POOL[0], "")], rng=rng)
+
+
+def test_a_table_of_effects_shows_the_nearest_network_of_each():
+    numbers = {"median": 1.5, "lower": 1.0, "upper": 2.0, "mean": 0.0, "sd": 0.25, "observed_sd": 0.5, "log_ei": -3.0}
+    near = (Near(7, 3.0, 0.125), Near(4, 1.0, 0.25))
+    effects = [Effect(POOL[0], change, **numbers, feasible=1.0, nearest=n) for change, n in (("a", near), ("b", ()))]
+    rows = [line.split() for line in str(Effects(effects)).splitlines()]
+    assert rows[1] == ["a", "1.5", "1", "2", "0.25", "-3", "7", "(0.125)"]
+    assert rows[2] == ["b", "1.5", "1", "2", "0.25", "-3"]
