@@ -19,6 +19,7 @@ from nasbot.data.chunks import chunks
 from nasbot.data.dataset import dataset_of, read_dataset
 from nasbot.data.files import read_table
 from nasbot.data.preprocessing import CategoryColumn, DateColumn, NumberColumn
+from nasbot.data.text_tables import _decimal
 from nasbot.errors import DataError, NasbotError
 
 N = 30
@@ -357,3 +358,17 @@ def test_pyarrow_tables_too():
 def test_a_search_takes_the_file_itself(tmp_path):
     path = written(tmp_path, "german.csv", GOOD["german.csv"])
     assert read_dataset(path, "price").preprocessing.target.centres[0] > 1000
+
+
+@pytest.mark.parametrize(
+    ("columns", "mark"),
+    [
+        ({"a": ["1,5", "2,25"]}, ","),
+        ({"a": ["1,5", "some"]}, "."),  # no column of numbers
+        ({"a": ["1,5", "2,25"], "b": ["1.5", "some"]}, ","),
+        ({"a": ["1,5", "2,25"], "b": ["1.5", "2.25"]}, "."),
+        ({"a": [None, None]}, "."),
+    ],
+)
+def test_the_decimal_mark_is_told_by_columns_that_are_numbers_throughout(columns, mark):
+    assert _decimal(pd.DataFrame(columns), "\t") == mark

@@ -14,14 +14,14 @@ from nasbot import Candidate, Choice, Fidelity, Float, Integer, OptionError, Sea
 from nasbot.errors import OutsideSpaceError, StudyError
 from nasbot.gp import BeliefOptions
 from nasbot.otmann import Otmann
-from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
+from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO, evolution_search
 from nasbot.searchers.knowledge import Stopwatch
 from nasbot.searchers.memory import CrossMemory
 from nasbot.study import Study
 from nasbot.study.rebuilding import searcher_of_study
 from nasbot.trial import Scored
 from tests.conftest import THOROUGH
-from tests.searchers.problems import SEARCHERS, follow, made, mlp_pool, propose, value_of
+from tests.searchers.problems import SEARCHERS, follow, made, mlp_pool, propose, scored, value_of
 
 PARAMS = {
     "rate": Float(1e-4, 1e-1, log=True, default=1e-2),
@@ -247,3 +247,11 @@ def test_where_params_are_searched_an_improvement_must_exceed_the_best_mean_not_
     networks = Study.in_memory(alone, seed=1).optimise(value_of, 6).history
     unchanged = alone._knowledge.view(networks, np.random.default_rng(2), Stopwatch())
     assert unchanged.incumbent == unchanged.belief.best_value
+
+
+def test_evolution_that_finds_no_change_proposes_any_new_candidate(monkeypatch):
+    monkeypatch.setattr(evolution_search, "TRIES", 0)
+    history = scored(mlp_pool())
+    proposal = propose(joint(EvolutionSearch), history)
+    assert proposal.candidate.fingerprint not in history.seen
+    assert set(proposal.candidate.params) >= {"rate", "schedule"}

@@ -37,7 +37,7 @@ MAX_STEPS = 20
 
 
 def is_chain(arch: Architecture) -> bool:
-    """Whether every layer has at most one parent and one child: each but the input has a parent, but the output a child."""
+    """Whether no layer has two parents or two children; each has one at least, but for the ends."""
     return len(arch.edges) == len(arch.layers) - 1
 
 
