@@ -168,7 +168,7 @@ def test_those_that_were_getting_better_learn_twice_as_long(noisy, monkeypatch):
         assert objective.lengths[number].steps == length.steps * (2 if length.is_short else 1)
         assert objective.lengths[number].stop_after == length.stop_after
     alone, together = (
-        refits._refits([noisy.history[job.number] for job in jobs], noisy.dataset, base, n) for n in (1, 2)
+        refits._refits([noisy.history[job.number] for job in jobs], noisy.dataset, base, n, 0.5) for n in (1, 2)
     )
     for one, two in zip(alone, together, strict=True):
         assert two.seconds == pytest.approx(one.seconds * (2 if lengths[one.trial.number].is_short else 1))
@@ -181,7 +181,7 @@ def test_rather_all_for_as_long_as_their_trials_than_some_for_longer(noisy, monk
     base = TrainingObjective("nowhere", noisy.recipe)
     wanted = {*members_of(noisy).trials, noisy.history.best.number}
     for longer in (1.0, 1.5, 2.0):
-        each = refits._refits([noisy.history[n] for n in wanted], noisy.dataset, base, longer)
+        each = refits._refits([noisy.history[n] for n in wanted], noisy.dataset, base, longer, 0.5)
         refit(noisy.files, noisy, seconds=refits.SAFETY * 1.001 * sum(refit.seconds for refit in each))
         objective, jobs = made.pop()
         assert {job.number for job in jobs} == wanted

@@ -12,7 +12,7 @@ import nasbot
 from nasbot import Layer
 from nasbot._rng import Role, derived_seed
 from nasbot.architecture import chain
-from nasbot.automl import searching, teaching
+from nasbot.automl import refits, searching, teaching
 from nasbot.automl.calibration import Calibration, calibrated
 from nasbot.automl.card import model_card
 from nasbot.automl.files import DATA
@@ -30,6 +30,7 @@ from nasbot.training.loop import train
 from nasbot.training.objective import TrainingObjective, trained_as
 from nasbot.training.recipes import FAST
 from nasbot.training.refitting import RefitObjective, length_of, with_all_rows
+from nasbot.trial import Scored
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(900, 3))
@@ -251,9 +252,29 @@ def test_refits_learn_all_rows_as_their_trials_did(study):
     own = objective.targets_of(data, {"from_trees": 0.6})
     np.testing.assert_allclose(own, 0.4 * every + 0.6 * np.clip(said, every.min(), every.max()), rtol=1e-4, atol=1e-5)
     assert objective.targets_of(data, {"from_trees": 0.0}) is None
-    both = replace(objective, lesson=(np.zeros_like(every), 0.5))
-    np.testing.assert_allclose(both.targets_of(data, {"from_trees": 0.6}), 0.5 * own, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(both.targets_of(data, {}), 0.5 * every, rtol=1e-5, atol=1e-6)
+    both = replace(objective, lesson=(np.zeros_like(every), 0.5))  # an ensemble, which knows what trees told it
+    for from_trees, left in ((0.6, 0.4), (0.3, 0.5), (0.0, 0.5)):
+        np.testing.assert_allclose(
+            both.targets_of(data, {"from_trees": from_trees}), left * every, rtol=1e-5, atol=1e-6
+        )
+
+
+def test_who_learned_much_from_trees_is_not_refitted_for_longer():
+    """Which got better to its end because of them."""
+    details = {"steps": 100, "best_step": 100, "stopped": "steps"}
+    trials = []
+    for number, from_trees in enumerate((0.0, 0.3, 0.6)):
+        candidate = Candidate(ARCH, {"from_trees": from_trees})
+        done = {"outcome": Scored(0.1, details), "started": 0.0, "finished": 1.0, "rank": number}
+        trials.append(nasbot.Trial(number, candidate, **done))
+    base = TrainingObjective("nowhere", FAST.changed(n_steps=100))
+
+    def steps(share, longer=2.0):
+        return [refit.length.steps for refit in refits._refits(trials, NOISY, base, longer, share)]
+
+    assert steps(0.5) == [200, 200, 100]
+    assert steps(0.2) == [200, 100, 100]
+    assert steps(0.5, longer=1.0) == [100, 100, 100]
 
 
 def test_a_refit_of_a_taught_trial_is_that_training(study):

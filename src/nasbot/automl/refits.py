@@ -50,7 +50,7 @@ ENOUGH_OF_A_REFIT = 0.75  # of its expected time: with less left the weights of 
 TRIALS_PER_MEMBER, LEAST_MEMBERS = 3, 3
 ENOUGH_MEMBERS = 4  # fewer are not averaged so that all can be refitted
 # Times as long as its trial, for one that learns from the ensemble, too, and was still getting better at its end: as
-# long as there is time for.
+# long as there is time for. One that learned from trees got better for longer by that: on Blog twice as long was worse.
 LONGER = (2.0, 1.75, 1.5, 1.25)
 
 
@@ -99,13 +99,13 @@ def refit_model(
     data, weights = Dataset.load(files / DATA), files / WEIGHTS
     teachers = _teachers(history, files, data, base, metric)
     lesson = None if teachers is None else _lesson(teachers, history, files, data, base.device, LESSON_SHARE * left())
-    is_taught = lesson is not None
+    share = 0.0 if lesson is None else lesson[1]
     time_left = None if seconds is None else left()
-    members, refits = _affordable(history, files, data, base, metric, executor.slots, time_left, limits, is_taught)
+    members, refits = _affordable(history, files, data, base, metric, executor.slots, time_left, limits, share)
     wanted = {refit.trial.number: refit for refit in refits}
     discard_refits(weights, set(wanted))
     if members is not None:
-        settle(files, replace(members, taught=0.0 if lesson is None else lesson[1]), history)
+        settle(files, replace(members, taught=share), history)
     missing = [refit for number, refit in wanted.items() if not has_refit(weights, number)]
     if missing:
         lengths = {refit.trial.number: refit.length for refit in missing}
@@ -131,8 +131,9 @@ def seconds_for_refits(
     if history.best_here is None:
         return None
     data = Dataset.load(files / DATA)
-    is_taught = _teachers(history, files, data, base, metric) is not None
-    _, refits = _affordable(history, files, data, base, metric, workers, math.inf, limits, is_taught)
+    teachers = _teachers(history, files, data, base, metric)
+    share = 0.0 if teachers is None else teachers.share
+    _, refits = _affordable(history, files, data, base, metric, workers, math.inf, limits, share)
     _, ends = _in_time(refits, workers, math.inf)
     return SAFETY * max(ends) + median(trial.seconds or 0.0 for trial in history.ranked[:MAX_MEMBERS])
 
@@ -220,7 +221,7 @@ def _affordable(
     workers: int,
     seconds: float | None,
     limits: ModelLimits | None,
-    is_taught: bool,
+    share: float,
 ) -> tuple[Members | None, list[Refit]]:
     """The largest ensemble whose refits fit into the time, and these, the most important first.
 
@@ -233,11 +234,11 @@ def _affordable(
     if seconds is None:
         most = min(MAX_MEMBERS, max(LEAST_MEMBERS, len(history) // TRIALS_PER_MEMBER))
     chosen = cache(partial(chosen_members, history, files, data, metric, folds=base.folds, limits=limits))
-    lengths = (*LONGER, 1.0) if is_taught else (1.0,)
+    lengths = (*LONGER, 1.0) if share else (1.0,)
     for longer, n in product(lengths, range(most, min(most, ENOUGH_MEMBERS) - 1, -1)):
         members = chosen(max_members=n)
         numbers = [best.number] if members is None else list(dict.fromkeys((*members.trials, best.number)))
-        refits = _refits([history[number] for number in numbers], data, base, longer)
+        refits = _refits([history[number] for number in numbers], data, base, longer, share)
         in_time, _ = _in_time(refits, workers, math.inf if seconds is None else seconds / SAFETY)
         if len(in_time) == len(refits):
             break
@@ -258,14 +259,18 @@ def _in_time(refits: Sequence[Refit], workers: int, seconds: float) -> tuple[lis
     return found, busy_until
 
 
-def _refits(trials: Sequence[Trial], data: Dataset, base: TrainingObjective, longer: float) -> list[Refit]:
+def _refits(
+    trials: Sequence[Trial], data: Dataset, base: TrainingObjective, longer: float, share: float
+) -> list[Refit]:
+    """As long as their trials, or for longer: but none that learned more of what others say than its refit will."""
+    from nasbot.training.objective import share_from_trees
     from nasbot.training.refitting import length_of, rows_ratio
 
     found = []
     for trial in trials:
         if (length := length_of(trial, data, base)) is not None:
             seconds = (trial.seconds or 0.0) / base.folds * rows_ratio(data, base.folds) * _share_until_best(trial)
-            if longer > 1 and length.is_short:
+            if longer > 1 and length.is_short and share_from_trees(trial.candidate.params) <= share:
                 length, seconds = replace(length, steps=round(longer * length.steps)), longer * seconds
             found.append(Refit(trial, length, seconds))
     return found

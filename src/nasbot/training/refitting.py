@@ -96,15 +96,18 @@ class RefitObjective:
         return Scored(trained.loss)
 
     def targets_of(self, data: Dataset, params: Params) -> np.ndarray | None:
-        """What the trial learned of its rows, now of all of them, and by its share what the ensemble says."""
-        from nasbot.training import distilling
-        from nasbot.training.distilling import blended, truth_of
+        """What the ensemble says, which knows what trees told its networks, and else what the trial learned.
 
-        own = distilling.targets_of(data, self.data_folder, share_from_trees(params), all_rows=True)
+        By no less than the trial learned from trees: with more of the truth it would learn the noise sooner.
+        """
+        from nasbot.training import distilling
+
+        from_trees = share_from_trees(params)
         if self.lesson is None:
-            return own
+            return distilling.targets_of(data, self.data_folder, from_trees, all_rows=True)
         said, share = self.lesson
-        return blended(truth_of(data, joined(data.train, data.valid)) if own is None else own, said, share)
+        truth = distilling.truth_of(data, joined(data.train, data.valid))
+        return distilling.blended(truth, said, max(share, from_trees))
 
 
 def with_all_rows(data: Dataset) -> Dataset:
