@@ -266,7 +266,7 @@ def test_who_learned_much_from_trees_is_not_refitted_for_longer():
     for number, from_trees in enumerate((0.0, 0.3, 0.6)):
         candidate = Candidate(ARCH, {"from_trees": from_trees})
         done = {"outcome": Scored(0.1, details), "started": 0.0, "finished": 1.0, "rank": number}
-        trials.append(nasbot.Trial(number, candidate, **done))
+        trials.append(nasbot.Trial(number=number, candidate=candidate, **done))
     base = TrainingObjective("nowhere", FAST.changed(n_steps=100))
 
     def steps(share, longer=2.0):
