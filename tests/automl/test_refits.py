@@ -159,6 +159,33 @@ def test_what_is_learned_is_said(noisy):
     assert f"by {share:.0%}, what an ensemble of them said" in model_card(noisy, name="m", form="code")
 
 
+def as_its_trial(study, base):
+    return lambda number: refits._as_its_trial(study.history[number], study.dataset, base)
+
+
+def test_how_long_each_trial_was_is_asked_once(noisy, monkeypatch):
+    """However many ensembles and lengths are tried: where inputs are many, asking takes a while."""
+    asked, original = [], refits._as_its_trial
+
+    def counted(trial, *others):
+        asked.append(trial.number)
+        return original(trial, *others)
+
+    monkeypatch.setattr(refits, "_as_its_trial", counted)
+    monkeypatch.setattr(refits, "_train", lambda *given: None)
+    monkeypatch.setattr(refits, "_lesson", lambda *given: (np.zeros(1), 0.5))
+    refit(noisy.files, noisy, seconds=1e-3)  # no length fits, and all are tried
+    assert len(asked) == len(set(asked)) > 1
+
+
+def test_the_steps_of_a_recipe_are_known_without_preparing_the_data(noisy, monkeypatch):
+    trial, base = noisy.history[0], TrainingObjective("nowhere", noisy.recipe)
+    length = length_of(trial, noisy.dataset, base)
+    monkeypatch.setattr("nasbot.training.refitting.trained_as", None)
+    assert length_of(trial, noisy.dataset, base) == length
+    assert length.steps == 100
+
+
 def test_those_that_were_getting_better_learn_twice_as_long(noisy, monkeypatch):
     objective, jobs = taught(noisy, monkeypatch)
     base = TrainingObjective("nowhere", noisy.recipe)
@@ -167,9 +194,7 @@ def test_those_that_were_getting_better_learn_twice_as_long(noisy, monkeypatch):
     for number, length in lengths.items():
         assert objective.lengths[number].steps == length.steps * (2 if length.is_short else 1)
         assert objective.lengths[number].stop_after == length.stop_after
-    alone, together = (
-        refits._refits([noisy.history[job.number] for job in jobs], noisy.dataset, base, n, 0.5) for n in (1, 2)
-    )
+    alone, together = (refits._refits([job.number for job in jobs], as_its_trial(noisy, base), n, 0.5) for n in (1, 2))
     for one, two in zip(alone, together, strict=True):
         assert two.seconds == pytest.approx(one.seconds * (2 if lengths[one.trial.number].is_short else 1))
 
@@ -181,7 +206,7 @@ def test_rather_all_for_as_long_as_their_trials_than_some_for_longer(noisy, monk
     base = TrainingObjective("nowhere", noisy.recipe)
     wanted = {*members_of(noisy).trials, noisy.history.best.number}
     for longer in (1.0, 1.5, 2.0):
-        each = refits._refits([noisy.history[n] for n in wanted], noisy.dataset, base, longer, 0.5)
+        each = refits._refits(list(wanted), as_its_trial(noisy, base), longer, 0.5)
         refit(noisy.files, noisy, seconds=refits.SAFETY * 1.001 * sum(refit.seconds for refit in each))
         objective, jobs = made.pop()
         assert {job.number for job in jobs} == wanted

@@ -141,8 +141,9 @@ def test_no_rounds_without_a_budget_in_time():
     assert affordable_rounds(NOISY, 19.9, loss="squared", seed=0) is None
 
 
-def lessons(begun_with=None, budget=None, *, folds=1, is_named=False):
-    return lessons_for(NOISY, budget, begun_with, folds=folds, is_named=is_named, loss="squared", seed=0)
+def lessons(begun_with=None, budget=None, *, folds=1, is_named=False, **options):
+    given = {"folds": folds, "is_named": is_named, "loss": "squared", "seed": 0, **options}
+    return lessons_for(NOISY, budget, begun_with, **given)
 
 
 def test_who_asks_for_them_by_name_waits_for_them():
@@ -270,7 +271,8 @@ def test_who_learned_much_from_trees_is_not_refitted_for_longer():
     base = TrainingObjective("nowhere", FAST.changed(n_steps=100))
 
     def steps(share, longer=2.0):
-        return [refit.length.steps for refit in refits._refits(trials, NOISY, base, longer, share)]
+        found = refits._refits(range(3), lambda n: refits._as_its_trial(trials[n], NOISY, base), longer, share)
+        return [refit.length.steps for refit in found]
 
     assert steps(0.5) == [200, 200, 100]
     assert steps(0.2) == [200, 100, 100]
@@ -337,6 +339,13 @@ def test_a_study_goes_on_though_what_the_trees_said_was_lost(study):
         assert len(more.history.completed) == 4
         assert "from_trees" in more.history[3].candidate.params
     assert path.read_bytes() == kept
+
+
+def test_what_the_trees_said_is_not_asked_again(study, monkeypatch):
+    monkeypatch.setattr(teaching, "what_trees_say", None)
+    again = lessons(study.context, folder=study.files / DATA)
+    np.testing.assert_array_equal(again.said, said_of(study.dataset))
+    assert (again.rounds, again.share) == (100, 0.6)
 
 
 def test_a_deleted_study_leaves_nothing(tmp_path):

@@ -234,11 +234,12 @@ def _affordable(
     if seconds is None:
         most = min(MAX_MEMBERS, max(LEAST_MEMBERS, len(history) // TRIALS_PER_MEMBER))
     chosen = cache(partial(chosen_members, history, files, data, metric, folds=base.folds, limits=limits))
+    as_its_trial = cache(lambda number: _as_its_trial(history[number], data, base))
     lengths = (*LONGER, 1.0) if share else (1.0,)
     for longer, n in product(lengths, range(most, min(most, ENOUGH_MEMBERS) - 1, -1)):
         members = chosen(max_members=n)
         numbers = [best.number] if members is None else list(dict.fromkeys((*members.trials, best.number)))
-        refits = _refits([history[number] for number in numbers], data, base, longer, share)
+        refits = _refits(numbers, as_its_trial, longer, share)
         in_time, _ = _in_time(refits, workers, math.inf if seconds is None else seconds / SAFETY)
         if len(in_time) == len(refits):
             break
@@ -260,20 +261,29 @@ def _in_time(refits: Sequence[Refit], workers: int, seconds: float) -> tuple[lis
 
 
 def _refits(
-    trials: Sequence[Trial], data: Dataset, base: TrainingObjective, longer: float, share: float
+    numbers: Sequence[int], as_its_trial: Callable[[int], Refit | None], longer: float, share: float
 ) -> list[Refit]:
     """As long as their trials, or for longer: but none that learned more of what others say than its refit will."""
     from nasbot.training.objective import share_from_trees
-    from nasbot.training.refitting import length_of, rows_ratio
 
     found = []
-    for trial in trials:
-        if (length := length_of(trial, data, base)) is not None:
-            seconds = (trial.seconds or 0.0) / base.folds * rows_ratio(data, base.folds) * _share_until_best(trial)
-            if longer > 1 and length.is_short and share_from_trees(trial.candidate.params) <= share:
-                length, seconds = replace(length, steps=round(longer * length.steps)), longer * seconds
-            found.append(Refit(trial, length, seconds))
+    for refit in filter(None, map(as_its_trial, numbers)):
+        length, seconds = refit.length, refit.seconds
+        if longer > 1 and length.is_short and share_from_trees(refit.trial.candidate.params) <= share:
+            length, seconds = replace(length, steps=round(longer * length.steps)), longer * seconds
+        found.append(Refit(refit.trial, length, seconds))
     return found
+
+
+def _as_its_trial(trial: Trial, data: Dataset, base: TrainingObjective) -> Refit | None:
+    """As long as it was; None where it does not say."""
+    from nasbot.training.refitting import length_of, rows_ratio
+
+    length = length_of(trial, data, base)
+    if length is None:
+        return None
+    ratio = rows_ratio(data, base.folds) / base.folds
+    return Refit(trial, length, (trial.seconds or 0.0) * ratio * _share_until_best(trial))
 
 
 def _share_until_best(trial: Trial) -> float:

@@ -300,8 +300,16 @@ def search(
     if yardstick and stored is None and (allowed := trees_seconds(total.seconds)) is not None:
         trees = measured_trees(data, seconds=allowed, seed=seed, metric=judged_by)
     if is_named or (tune == "auto" and isinstance(searcher, str)):
-        loss = chosen.settings(data.input_shape).loss
-        lessons = lessons_for(data, total.seconds, begun_with, folds=n_folds, is_named=is_named, loss=loss, seed=seed)
+        lessons = lessons_for(
+            data,
+            total.seconds,
+            begun_with,
+            folds=n_folds,
+            is_named=is_named,
+            loss=chosen.settings(data.input_shape).loss,
+            seed=seed,
+            folder=None if stored is None or path is None else files_of(path) / DATA,
+        )
     length = _length(total, n_workers, data, chosen, begun_with, seed, n_folds, lessons)
     if lessons is not None and begun_with is None and not is_named:
         best = None if length is None else length.best_targets

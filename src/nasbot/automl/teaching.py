@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from nasbot import _json
 from nasbot._system import n_cores
 from nasbot._typing import Json
 from nasbot.automl.tuning import SHARES
-from nasbot.errors import StorageError
+from nasbot.errors import FileError, StorageError
 
 if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
@@ -84,12 +84,19 @@ def lessons_for(
     is_named: bool,
     loss: str,
     seed: int,
+    folder: Path | None = None,
 ) -> Lessons | None:
     """What trees say of these data, in their share of a budget in seconds; None where there is no time for it.
 
-    Those that are asked for by name take the time that they need. A study that goes on has the trees it began with.
+    Those that are asked for by name take the time that they need. A study that goes on has the trees it began with:
+    what they said is in its ``folder``, or they say it again.
     """
+    from nasbot.training.distilling import read_trees
+
     rounds, share = rounds_and_share(begun_with) or (None, SHARES[-1])
+    if rounds is not None and folder is not None:
+        with suppress(FileError, StorageError):
+            return Lessons(rounds, read_trees(folder, data), share)
     if begun_with is None and can_teach(data, folds):
         rounds = affordable_rounds(data, budget, loss=loss, seed=seed) or (ROUNDS[-1] if is_named else None)
     return None if rounds is None else Lessons(rounds, what_trees_say(data, rounds, loss=loss, seed=seed), share)

@@ -85,21 +85,25 @@ def save_trees(folder: Path, data: Dataset, said: np.ndarray) -> None:
     save_predictions(said[: len(data.train)], said[len(data.train) :], folder / TREES)
 
 
-def targets_of(data: Dataset, folder: str | Path, share: float, *, all_rows: bool = False) -> np.ndarray | None:
-    """What a training learns of its rows: the truth, and by ``share`` what trees say; None: the truth alone.
-
-    Of the training rows, or of these and then the validation rows. Raises FileError or StorageError where what the
-    trees say is not beside the data.
-    """
-    if not share:
-        return None
+def read_trees(folder: str | Path, data: Dataset) -> np.ndarray:
+    """What ``save_trees`` kept; FileError or StorageError where it is not there, or is of other data."""
     path = Path(folder) / TREES
     train, valid = read_predictions(path, len(data.train))
     if (len(train), len(valid), train.shape[1]) != (len(data.train), len(data.valid), data.n_outputs):
         raise StorageError(f"{path}: not what trees say of the training and validation rows of {data.name}")
-    rows, said = (joined(data.train, data.valid), np.concatenate([train, valid])) if all_rows else (data.train, train)
-    truth = truth_of(data, rows)
-    return blended(truth, _within(truth, said), share)
+    return np.concatenate([train, valid])
+
+
+def targets_of(data: Dataset, folder: str | Path, share: float, *, all_rows: bool = False) -> np.ndarray | None:
+    """What a training learns of its rows: the truth, and by ``share`` what trees say; None: the truth alone.
+
+    Of the training rows, or of these and then the validation rows.
+    """
+    if not share:
+        return None
+    said = read_trees(folder, data)
+    truth = truth_of(data, joined(data.train, data.valid) if all_rows else data.train)
+    return blended(truth, _within(truth, said[: len(truth)]), share)
 
 
 # -- both --------------------------------------------------------------------------------------------------------------

@@ -128,8 +128,11 @@ def length_of(trial: Trial, data: Dataset, base: TrainingObjective) -> Length | 
         return None
     schedule = steps
     if details.get("stopped") != "time":  # else the schedule was as long as the time
-        recipe, prepared = trained_as(recipe_of(base.recipe), data, trial.candidate.params)
-        schedule = max(steps, round(trial.fidelity * full_steps(trial.arch, recipe, prepared, base.folds)))
+        full = recipe_of(base.recipe).settings(data.input_shape).n_steps
+        if full is None:
+            recipe, prepared = trained_as(recipe_of(base.recipe), data, trial.candidate.params)
+            full = full_steps(trial.arch, recipe, prepared, base.folds)
+        schedule = max(steps, round(trial.fidelity * full))
     return Length(schedule, best / schedule)
 
 
