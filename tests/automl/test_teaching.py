@@ -246,6 +246,13 @@ def test_a_taught_network_is_one_trained_by_hand_on_the_mean_of_truth_and_trees(
     assert plain.loss != pytest.approx(by_hand.loss, rel=1e-3)
 
 
+def test_a_network_trained_anew_learns_what_its_trial_did(study):
+    again = study.found(study.history[1]).fit(seed=derived_seed(0, 1, Role.OBJECTIVE))
+    assert same(weights_of(again), weights_of(study.found(study.history[1]).model()))
+    rows = study.found(study.history[1]).fit(X, STEPS, seed=1)  # others' truth: trees have said nothing of them
+    assert not same(weights_of(again), weights_of(rows))
+
+
 def test_refits_learn_all_rows_as_their_trials_did(study):
     data = study.dataset
     objective = RefitObjective(TrainingObjective(study.files / DATA, study.recipe), study.files / DATA, "nowhere", {})

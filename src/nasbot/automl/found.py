@@ -64,20 +64,24 @@ class FoundTrial(Trial):
 
         On X and y, prepared as the search's own data were, a fifth of them kept to stop by; without them on the
         search's own. ``recipe`` is the search's by default, without the search's limit on time unless ``seconds`` says
-        one.
+        one. Of the search's own data it learns what the trial did, of others the truth.
         """
+        from nasbot.training.distilling import targets_of
         from nasbot.training.fitting import fit
+        from nasbot.training.objective import share_from_trees
 
         limit = parse_seconds(seconds) if isinstance(seconds, str) else seconds
+        params, data = self.candidate.params, self.dataset
         return fit(
             self.arch,
-            self.dataset,
+            data,
             X,
             y,
-            params=self.candidate.params,
+            params=params,
             recipe=recipe or self.recipe,
             seed=seed,
             seconds=limit,
+            targets=None if X is not None else targets_of(data, self.files / DATA, share_from_trees(params)),
         )
 
     def model(self) -> nn.Module:

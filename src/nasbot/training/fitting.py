@@ -35,13 +35,18 @@ def fit(
     params: Params | None = None,
     seed: int,
     seconds: float | None,
+    targets: np.ndarray | None = None,
 ) -> nn.Module:
-    """The network trained on the data, or on X and y prepared like them, with a fifth of the rows kept to stop by."""
+    """The network trained on the data, or on X and y prepared like them, with a fifth of the rows kept to stop by.
+
+    ``targets`` are what is learned of the data's training rows instead of the truth.
+    """
     if (X is None) != (y is None):
         raise OptionError("fit: expected inputs and target, or neither for the data of the search")
     chosen = data if X is None else _prepared(data, X, y, seed)
     changed, prepared = trained_as(recipe_of(recipe), chosen, params or {})
-    return train(arch, prepared, changed, seed=seed, seconds=seconds).network
+    learned = targets if X is None else None
+    return train(arch, prepared, changed, seed=seed, seconds=seconds, targets=learned).network
 
 
 def with_weights(arch: Architecture, data: Dataset, path: Path) -> Network:
