@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
@@ -31,6 +30,7 @@ from nasbot.training.objective import TrainingObjective, trained_as
 from nasbot.training.recipes import FAST
 from nasbot.training.refitting import RefitObjective, length_of, with_all_rows
 from nasbot.trial import Scored
+from tests.automl.test_refits import same, weights_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(900, 3))
@@ -216,14 +216,6 @@ def study(tmp_path_factory):
     place = tmp_path_factory.mktemp("taught") / "taught.sqlite"
     with nasbot.search(X, STEPS, name=place, refit=False, **OPTIONS) as found:
         yield found
-
-
-def weights_of(network):
-    return {name: tensor.clone() for name, tensor in network.state_dict().items()}
-
-
-def same(a, b):
-    return all(torch.equal(a[name], b[name]) for name in a)
 
 
 def test_the_baseline_learns_the_truth_and_the_others_from_trees_too(study):
