@@ -21,6 +21,7 @@ from optuna.storages.journal import JournalFileBackend
 from experiments.flat import FlatSpace, distribution_of, from_optuna, to_optuna, without_notices
 from nasbot import SearchSpace
 from nasbot.automl.calibration import calibrated
+from nasbot.automl.lengths import CROWDING
 from nasbot.automl.plan import (
     LEAST_STEPS,
     SECONDS_FOR_CARE,
@@ -29,7 +30,6 @@ from nasbot.automl.plan import (
     full_training_seconds,
     most_steps,
 )
-from nasbot.automl.searching import CROWDING
 from nasbot.automl.tuning import params_of
 from nasbot.data.dataset import Dataset
 from nasbot.domain import Domain

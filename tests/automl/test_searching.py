@@ -13,7 +13,7 @@ from sklearn.datasets import load_diabetes, load_digits, load_wine
 import nasbot
 from nasbot import Layer, LocalExecutor, RandomSearch, SearchSpace
 from nasbot.architecture import chain
-from nasbot.automl import FoundStudy, FoundTrial, searching
+from nasbot.automl import FoundStudy, FoundTrial, lengths, searching
 from nasbot.automl.calibration import Calibration
 from nasbot.automl.files import WEIGHTS, files_of
 from nasbot.automl.going_on import default_name
@@ -181,14 +181,14 @@ def test_a_study_goes_on_with_the_options_it_was_begun_with_whatever_the_default
 def test_a_study_goes_on_with_its_stored_plan(wine, monkeypatch):
     """The clock is asked once: how long trainings are stays as it was, with another budget and on another machine."""
     data, plans = dataset_of(*wine, name="w"), []
-    monkeypatch.setattr(searching, "calibrated", lambda *a, **k: Calibration(50, 0.01, (), 0.1))
+    monkeypatch.setattr(lengths, "calibrated", lambda *a, **k: Calibration(50, 0.01, (), 0.1))
     options = {"workers": 1, "executor": "here", "on_start": lambda prepared: plans.append(prepared.plan)}
     options["folds"] = 1
     study = nasbot.search(data, budget="2s", **options)
     n = len(study.history.completed)
     assert n > 0
     assert study.recipe == FAST.changed(n_steps=50)
-    monkeypatch.setattr(searching, "calibrated", lambda *a, **k: pytest.fail("the study knows it"))
+    monkeypatch.setattr(lengths, "calibrated", lambda *a, **k: pytest.fail("the study knows it"))
     again = nasbot.search(data, budget=n + 2, **options)
     assert len(again.history.completed) == n + 2
     assert [(plan.n_steps, plan.seconds_per_trial) for plan in plans] == [(50, plans[0].seconds_per_trial)] * 2
@@ -237,7 +237,7 @@ def test_compiling_comes_before_the_clock_and_is_not_counted(wine, monkeypatch, 
 
     monkeypatch.setattr(searching, "LEAST_SHARE", 0.01)
     monkeypatch.setattr(searching, "compile_in_background", Compiling)
-    monkeypatch.setattr(searching, "calibrated", calibration)
+    monkeypatch.setattr(lengths, "calibrated", calibration)
     monkeypatch.setattr(searching, "time", SimpleNamespace(monotonic=lambda: passed[0]))
     options = {"workers": 1, "executor": "here", "folds": 1}
     with pytest.raises(Begins):
@@ -253,7 +253,7 @@ def test_a_study_remembers_its_seconds_per_trial(wine):
 
 
 def test_a_recipe_with_its_own_length_needs_no_calibration(wine, monkeypatch):
-    monkeypatch.setattr(searching, "calibrated", lambda *a, **k: pytest.fail("the recipe says it"))
+    monkeypatch.setattr(lengths, "calibrated", lambda *a, **k: pytest.fail("the recipe says it"))
     study = nasbot.search(*wine, budget="1s", name=None, **QUICK)
     assert study.recipe == SHORT
     assert {trial.outcome.details["steps"] for trial in study.history.completed} <= set(range(31))
@@ -475,7 +475,7 @@ def test_images_search_cnns():
 
 
 def test_a_budget_too_short_for_one_full_training_is_searched_and_said(wine, monkeypatch, caplog):
-    monkeypatch.setattr(searching, "calibrated", lambda *_, **__: Calibration(100, 1.0, (), 0.0))
+    monkeypatch.setattr(lengths, "calibrated", lambda *_, **__: Calibration(100, 1.0, (), 0.0))
     with caplog.at_level(logging.WARNING, logger="nasbot"):
         study = nasbot.search(*wine, budget="3s", name=None, folds=1, workers=1)
     assert ["one full training, which takes about 1e+02 s" in r.getMessage() for r in caplog.records] == [True]

@@ -11,7 +11,7 @@ import nasbot
 from nasbot import Layer
 from nasbot._rng import Role, derived_seed
 from nasbot.architecture import chain
-from nasbot.automl import refits, searching, teaching
+from nasbot.automl import lengths, refits, teaching
 from nasbot.automl.calibration import Calibration, calibrated
 from nasbot.automl.card import model_card
 from nasbot.automl.files import DATA
@@ -370,7 +370,7 @@ def test_auto_offers_trees_where_a_short_training_gained(monkeypatch, best, shar
         return Calibration(60, 1e-4, (), 0.0, best)
 
     monkeypatch.setattr(teaching, "affordable_rounds", lambda *arguments, **options: 100)
-    monkeypatch.setattr(searching, "calibrated", settled)
+    monkeypatch.setattr(lengths, "calibrated", settled)
     options = {**OPTIONS, "tune": "auto", "budget": "3s", "recipe": "fast", "yardstick": False, "refit": False}
     with nasbot.search(X, STEPS, name=None, **options) as found:
         params = found.searcher.domain.params

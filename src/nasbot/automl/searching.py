@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +14,9 @@ from nasbot._files import check_own_folder
 from nasbot._rng import checked_seed
 from nasbot._typing import Json
 from nasbot.architecture import Architecture, SearchSpace, Vocabulary
-from nasbot.automl.baselines import check_fits, own_pool, paper_pool, plain_pool, with_plain_first
-from nasbot.automl.calibration import Calibration, calibrated
 from nasbot.automl.devices import Devices, devices_of
 from nasbot.automl.driving import drive
-from nasbot.automl.ensemble import MAX_MEMBERS
-from nasbot.automl.executors import check_place, checked_workers, executor_of, is_too_short_for_processes, parsed_bytes
+from nasbot.automl.executors import check_place, checked_workers, executor_of, is_too_short_for_processes
 from nasbot.automl.files import DATA, WEIGHTS, Temporary, files_of
 from nasbot.automl.found import FoundStudy
 from nasbot.automl.going_on import (
@@ -34,29 +30,22 @@ from nasbot.automl.going_on import (
     taken_over_from,
 )
 from nasbot.automl.judging import as_needed, balanced_for
-from nasbot.automl.limits import (
-    ModelLimits,
-    check_reachable,
-    file_overhead,
-    measured,
-    parsed_latency,
-    shallow,
+from nasbot.automl.lengths import length_of, seconds_for_refits, that_help
+from nasbot.automl.limits import check_reachable, file_overhead
+from nasbot.automl.options import (
+    SEARCHERS,
+    check_numbers,
+    dataset_asked,
+    limits_asked,
+    metric_asked,
+    recipe_asked,
+    searcher_asked,
+    space_asked,
 )
-from nasbot.automl.plan import (
-    LEAST_STEPS,
-    SECONDS_FOR_CARE,
-    Plan,
-    fitting_baseline,
-    folds_of,
-    full_training_seconds,
-    most_steps,
-    planned,
-    space_for,
-)
-from nasbot.automl.refits import expected_seconds
+from nasbot.automl.plan import Plan, folds_of, most_steps, planned
 from nasbot.automl.removing import remove_study
-from nasbot.automl.teaching import Lessons, can_teach, lessons_for, rounds_and_share
-from nasbot.automl.tuning import ATTRIBUTES, SHARES, asks_for_trees, attributes_of, params_of
+from nasbot.automl.teaching import can_teach, lessons_for, rounds_and_share
+from nasbot.automl.tuning import SHARES, asks_for_trees, attributes_of, params_of
 from nasbot.automl.yardstick import measured as measured_trees
 from nasbot.automl.yardstick import seconds_for as trees_seconds
 from nasbot.candidate import Candidate
@@ -68,7 +57,7 @@ from nasbot.otmann.solver import compile_in_background
 from nasbot.pacing import Pacer, pacer_of
 from nasbot.storage import Address, MemoryStorage, Storage, is_begun, open_storage
 from nasbot.storage.addresses import place_of
-from nasbot.study import Budget, Study, StudyView
+from nasbot.study import Budget, Study
 from nasbot.study.loop import OnChange
 from nasbot.study.optimise import known_pairs, tell_known
 from nasbot.study.progress import with_progress
@@ -83,11 +72,6 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("nasbot")
 AUTOMATIC = "…"  # a name made from the data
 FAILURES_IN_A_ROW = 3
-SEARCHERS = ("nasbot", "random", "evolution", "treebo")
-POOLS = ("default", "paper")
-CROWDING = 1.4  # how much longer a step takes while two workers train: cores share caches and more
-COST_WEIGHT = 0.2  # of the logarithm of a network's FLOPs against log expected improvement
-TAUGHT = tuple(share for share in SHARES if share)
 LEAST_SHARE = 0.3  # of a time budget, for searching, however long reading and preparing the data took
 
 
@@ -218,8 +202,8 @@ def search(
     begun = time.monotonic()
     if y is not None and target is not None:
         raise OptionError("expected one of y and target: both name what is to be predicted")
-    data = _dataset(X, target if y is None else y, {"seed": seed, **data_options})
-    judged_by = _metric(metric, data)
+    data = dataset_asked(X, target if y is None else y, {"seed": seed, **data_options})
+    judged_by = metric_asked(metric, data)
     data = balanced_for(judged_by, data)
     total = Budget.of(budget)
     if executor == "auto" and is_too_short_for_processes(total.seconds) and memory_per_trial is None:
@@ -232,7 +216,7 @@ def search(
     n_workers = checked_workers(workers, on_what) if isinstance(executor, str) else executor.slots
     n_workers = 1 if executor == "here" else n_workers
     checked_seed(seed)
-    _check_numbers(seconds_per_trial, max_failures)
+    check_numbers(seconds_per_trial, max_failures)
     rungs = fidelity_of(fidelity)
     paced = pacer_of(pacer)
     if stop_when_settled and isinstance(searcher, str) and searcher in SEARCHERS[1:]:
@@ -247,7 +231,7 @@ def search(
         )
     path = None if name is None else default_place(data, seed) if name == AUTOMATIC else place_of(name)
     source, path = (None, path) if fork is None else forked(path, fork)
-    chosen = _recipe(recipe)
+    chosen = recipe_asked(recipe)
     if fresh and path is not None and fork is None and is_begun(path):
         if isinstance(path, Address):
             raise OptionError("fresh: a study in a database is not deleted by nasbot; choose another name")
@@ -260,27 +244,8 @@ def search(
     chosen = as_needed(
         chosen, judged_by, data, few_rows=few_rows, begun_with=begun_with, seconds=total.seconds, seed=seed
     )
-
-    where = (
-        space
-        if isinstance(space, SearchSpace)
-        else space_for(
-            data.kind,
-            data.input_shape,
-            data.n_outputs,
-            n_rows=len(data.train),
-            batch_size=chosen.settings(data.input_shape).batch_size_for(len(data.train)),
-            vocabulary=space,
-        )
-    )
-    check_fits(where.vocabulary, data)
-    asked = ModelLimits(
-        max_parameters,
-        max_layers,
-        parsed_bytes(max_size, "max_size") if isinstance(max_size, str) else max_size,
-        None if max_latency is None else parsed_latency(max_latency),
-    )
-    limits = _limits(asked, begun_with, data)
+    where = space_asked(space, data, chosen)
+    limits = limits_asked(max_parameters, max_layers, max_size, max_latency, begun_with, data)
     if limits:
         where = limits.space(where, file_overhead(data))
         check_reachable(limits, where, data, file_overhead(data))
@@ -289,7 +254,7 @@ def search(
 
     def finder_of(from_trees: float | None) -> Searcher:
         domain = Domain(where, params_of(tune, data, chosen, from_trees), rungs)
-        return _searcher(searcher, domain, pool, start_from, len(data.train), stored, of_layers)
+        return searcher_asked(searcher, domain, pool, start_from, len(data.train), stored, of_layers)
 
     is_named = asks_for_trees(tune if isinstance(searcher, str) else searcher.domain.params)
     _, share = rounds_and_share(begun_with) or (0, SHARES[-1] if is_named and can_teach(data, n_folds) else None)
@@ -310,13 +275,13 @@ def search(
             seed=seed,
             folder=None if stored is None or path is None else files_of(path) / DATA,
         )
-    length = _length(total, n_workers, data, chosen, begun_with, seed, n_folds, lessons)
+    length = length_of(total, n_workers, data, chosen, begun_with, seed, n_folds, lessons)
     if lessons is not None and begun_with is None and not is_named:
-        best = None if length is None else length.best_targets
-        lessons = None if best is None else replace(lessons, share=TAUGHT[best])
+        lessons = that_help(lessons, length)
         finder = finder if lessons is None else finder_of(lessons.share)
     spent = 0.0 if stored is not None else time.monotonic() - begun  # a study's own clock begins with its first trial
     longest = most_steps(len(data.train), chosen.settings(data.input_shape).batch_size_for(len(data.train)))
+    kept = seconds_for_refits(path, where.vocabulary, data, total, n_workers, length, n_folds) if refit else None
     plan = planned(
         _without(total, spent),
         n_workers,
@@ -324,7 +289,7 @@ def search(
         stored=begun_with,
         seconds=seconds_per_trial,
         most_steps=longest,
-        refit_seconds=_for_refits(path, where.vocabulary, data, total, n_workers, length, n_folds) if refit else None,
+        refit_seconds=kept,
         folds=n_folds,
         training_seconds=None if length is None else length.n_steps * length.seconds_per_step * n_folds,
         takes_images=data.has_images,
@@ -394,9 +359,6 @@ def search(
     return FoundStudy(again, files, finder, metric=judged_by)
 
 
-# -- the study ---------------------------------------------------------------------------------------------------------
-
-
 def _study(
     storage: Storage,
     searcher: Searcher,
@@ -415,172 +377,12 @@ def _study(
         raise StudyError(in_one_line(str(error))) from None
 
 
-# -- what is asked for -------------------------------------------------------------------------------------------------
-
-
-def _dataset(X: Any, y: Any, options: dict[str, Any]) -> Dataset:
-    from nasbot.data.dataset import Dataset, dataset_of, read_dataset
-
-    if isinstance(X, Dataset):
-        if y is not None or set(options) > {"seed"}:
-            raise OptionError("a Dataset is prepared already; expected no target and no options for data beside it")
-        return X
-    if isinstance(X, str | Path):
-        return read_dataset(X, y, **options)
-    return dataset_of(X, y, **options)
-
-
-def _metric(given: Metric | str | None, data: Dataset) -> Metric | None:
-    from nasbot.data.metrics import metric_for
-
-    return None if given is None else metric_for(given, data)
-
-
-def _limits(asked: ModelLimits, begun_with: Mapping[str, Json] | None, data: Dataset) -> ModelLimits:
-    """What is asked for with what was measured for it: of a study that goes on, when it began."""
-    if not asked:
-        return asked
-    stored = ModelLimits.of((begun_with or {}).get("limits"))
-    return stored if stored.asked() == asked else measured(asked, data, fitting_baseline(data.kind, len(data.train)))
-
-
-def _recipe(given: Recipe | str) -> Recipe:
-    from nasbot.training.recipes import recipe_of
-
-    return recipe_of(given)
-
-
-def _check_numbers(seconds: float | None, max_failures: int | None) -> None:
-    if seconds is not None and not 0 < seconds < float("inf"):
-        raise OptionError(f"seconds_per_trial: expected a number above 0, got {seconds}")
-    if max_failures is not None and max_failures < 1:
-        raise OptionError(f"max_failures: expected at least 1, or None (0 on the command line), got {max_failures}")
-
-
-def _searcher(
-    given: Searcher | str,
-    domain: Domain,
-    pool: str | Sequence[Candidate | Architecture],
-    first: Sequence[Architecture],
-    n_rows: int,
-    stored: Mapping[str, Json] | None,
-    attributes: Sequence[str] = (),
-) -> Searcher:
-    """The searcher itself, or that of this name; of a study that goes on, with the options that it was begun with."""
-    from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
-    from nasbot.study.rebuilding import as_begun
-
-    if not isinstance(given, str):
-        if attributes:
-            raise OptionError(
-                "attributes: a searcher that is given has modifiers of its own; expected one or the other"
-            )
-        return given
-    made: Mapping[str, Any] = dict(zip(SEARCHERS, (NASBOT, RandomSearch, EvolutionSearch, TreeBO), strict=True))
-    if given not in made:
-        raise OptionError(f"searcher: expected one of {', '.join(SEARCHERS)}, got {str(given)[:40]!r}")
-    begin = _pool(pool, domain, first, n_rows)
-    begin = with_plain_first(begin) if isinstance(pool, str) else begin
-    if given == "treebo":
-        if attributes:
-            raise OptionError("attributes: treebo does not change options of layers; expected nasbot or another")
-        from nasbot.searchers.tree_kernel import is_chain
-
-        begin = tuple(candidate for candidate in begin if is_chain(candidate.arch))
-    options: dict[str, Any] = {"cost_weight": COST_WEIGHT} if given == "nasbot" else {}
-    found: Searcher = made[given](
-        space=domain.networks, params=domain.params, fidelity=domain.fidelity, pool=begin, **options
-    )
-    if attributes:
-        changed = (ATTRIBUTES[name] for name in attributes)
-        found = replace(found, modifiers=(*found.modifiers, *changed))  # type: ignore[type-var, attr-defined]
-    return found if stored is None else as_begun(found, stored)
-
-
-def _pool(
-    given: str | Sequence[Candidate | Architecture], domain: Domain, first: Sequence[Architecture], n_rows: int
-) -> tuple[Candidate, ...]:
-    if not isinstance(given, str):
-        return tuple(map(domain.candidate, (*first, *given)))
-    if ":" in given:
-        return own_pool(given, domain, first=first)
-    if given not in POOLS:
-        raise OptionError(f"pool: expected {' or '.join(POOLS)}, or a list of networks, got {given[:40]!r}")
-    if isinstance(domain.networks.kind, Vocabulary):
-        raise OptionError(
-            f"pool: there are no {given} networks of the vocabulary {domain.networks.vocabulary.name!r}; "
-            "expected a list of some, pool=[...], or where it is: --pool MODULE:NAME"
-        )
-    if given == "paper":
-        return paper_pool(domain, first=first)
-    try:
-        return plain_pool(domain, n_rows=n_rows, first=first)
-    except OptionError:  # limits that leave room for little
-        found = tuple(map(domain.candidate, (*first, *shallow(domain.networks))))
-        if not found:
-            raise
-        return found
-
-
 def _waited_for(compiling: Thread | None) -> float:
     """The seconds until the distance solver was compiled, which is no part of any budget and of no timing."""
     begun = time.monotonic()
     if compiling is not None:
         compiling.join()
     return time.monotonic() - begun
-
-
-def _for_refits(
-    path: Path | Address | None,
-    vocabulary: Vocabulary,
-    data: Dataset,
-    budget: Budget,
-    workers: int,
-    length: Calibration | None,
-    folds: int,
-) -> float:
-    """Seconds to keep for refits: of a new study by the baseline's training, else as long as trainings took there."""
-    from nasbot.training.refitting import rows_ratio
-
-    training = (full_training_seconds(budget, workers, data.has_images) or 0.0) / folds
-    if length is not None:
-        training = length.n_steps * length.seconds_per_step * (CROWDING if workers > 1 else 1.0)
-    elif path is not None and is_begun(path):
-        with StudyView.read(path, vocabulary=vocabulary) as view:
-            training = median([(t.seconds or 0.0) / folds for t in view.history.ranked[:MAX_MEMBERS]] or [0.0])
-    return expected_seconds(training, rows_ratio(data, folds), workers)
-
-
-def _length(
-    budget: Budget,
-    workers: int,
-    data: Dataset,
-    recipe: Recipe,
-    stored: Mapping[str, Json] | None,
-    seed: int,
-    folds: int,
-    lessons: Lessons | None = None,
-) -> Calibration | None:
-    """How long a full training is; None where the recipe or the study says it, or the budget is in trials."""
-    settings = recipe.settings(data.input_shape)
-    full = full_training_seconds(budget, workers, data.has_images)
-    if stored is not None or full is None or settings.n_steps is not None:
-        return None
-    batch = settings.batch_size_for(len(data.train))
-    longest = most_steps(len(data.train), batch)
-    arch = fitting_baseline(data.kind, len(data.train))
-    return calibrated(
-        arch,
-        data,
-        recipe,
-        seconds=full / folds,
-        most_steps=longest,
-        least_steps=min(LEAST_STEPS, longest),
-        tries_full=(budget.seconds or 0.0) >= SECONDS_FOR_CARE and not data.has_images,
-        crowding=CROWDING if workers > 1 else 1.0,
-        targets=() if lessons is None else [lessons.targets(data, share) for share in TAUGHT],
-        seed=seed,
-    )
 
 
 def _without(budget: Budget, spent: float) -> Budget:

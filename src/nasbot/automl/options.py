@@ -1,0 +1,157 @@
+"""What callers of a search give, as objects or by name: made into objects, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nasbot._typing import Json
+from nasbot.architecture import Architecture, SearchSpace, Vocabulary
+from nasbot.automl.baselines import check_fits, own_pool, paper_pool, plain_pool, with_plain_first
+from nasbot.automl.executors import parsed_bytes
+from nasbot.automl.limits import ModelLimits, measured, parsed_latency, shallow
+from nasbot.automl.plan import fitting_baseline, space_for
+from nasbot.automl.tuning import ATTRIBUTES
+from nasbot.candidate import Candidate
+from nasbot.domain import Domain
+from nasbot.errors import OptionError
+
+if TYPE_CHECKING:
+    from nasbot.data.dataset import Dataset
+    from nasbot.data.metrics import Metric
+    from nasbot.searchers.base import Searcher
+    from nasbot.training.recipes import Recipe
+
+SEARCHERS = ("nasbot", "random", "evolution", "treebo")
+POOLS = ("default", "paper")
+COST_WEIGHT = 0.2  # of the logarithm of a network's FLOPs against log expected improvement
+
+
+def dataset_asked(X: Any, y: Any, options: dict[str, Any]) -> Dataset:
+    from nasbot.data.dataset import Dataset, dataset_of, read_dataset
+
+    if isinstance(X, Dataset):
+        if y is not None or set(options) > {"seed"}:
+            raise OptionError("a Dataset is prepared already; expected no target and no options for data beside it")
+        return X
+    if isinstance(X, str | Path):
+        return read_dataset(X, y, **options)
+    return dataset_of(X, y, **options)
+
+
+def metric_asked(given: Metric | str | None, data: Dataset) -> Metric | None:
+    from nasbot.data.metrics import metric_for
+
+    return None if given is None else metric_for(given, data)
+
+
+def recipe_asked(given: Recipe | str) -> Recipe:
+    from nasbot.training.recipes import recipe_of
+
+    return recipe_of(given)
+
+
+def space_asked(given: SearchSpace | Vocabulary | None, data: Dataset, recipe: Recipe) -> SearchSpace:
+    """The space itself, or networks that are worth training on these data; of a vocabulary where one is given."""
+    space = given
+    if not isinstance(space, SearchSpace):
+        batch = recipe.settings(data.input_shape).batch_size_for(len(data.train))
+        sizes = {"n_rows": len(data.train), "batch_size": batch}
+        space = space_for(data.kind, data.input_shape, data.n_outputs, vocabulary=space, **sizes)
+    check_fits(space.vocabulary, data)
+    return space
+
+
+def limits_asked(
+    max_parameters: int | None,
+    max_layers: int | None,
+    max_size: int | str | None,
+    max_latency: float | str | None,
+    begun_with: Mapping[str, Json] | None,
+    data: Dataset,
+) -> ModelLimits:
+    """What is asked for with what was measured for it: of a study that goes on, when it began."""
+    asked = ModelLimits(
+        max_parameters,
+        max_layers,
+        parsed_bytes(max_size, "max_size") if isinstance(max_size, str) else max_size,
+        None if max_latency is None else parsed_latency(max_latency),
+    )
+    if not asked:
+        return asked
+    stored = ModelLimits.of((begun_with or {}).get("limits"))
+    return stored if stored.asked() == asked else measured(asked, data, fitting_baseline(data.kind, len(data.train)))
+
+
+def check_numbers(seconds: float | None, max_failures: int | None) -> None:
+    if seconds is not None and not 0 < seconds < float("inf"):
+        raise OptionError(f"seconds_per_trial: expected a number above 0, got {seconds}")
+    if max_failures is not None and max_failures < 1:
+        raise OptionError(f"max_failures: expected at least 1, or None (0 on the command line), got {max_failures}")
+
+
+def searcher_asked(
+    given: Searcher | str,
+    domain: Domain,
+    pool: str | Sequence[Candidate | Architecture],
+    first: Sequence[Architecture],
+    n_rows: int,
+    stored: Mapping[str, Json] | None,
+    attributes: Sequence[str] = (),
+) -> Searcher:
+    """The searcher itself, or that of this name; of a study that goes on, with the options that it was begun with."""
+    from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
+    from nasbot.study.rebuilding import as_begun
+
+    if not isinstance(given, str):
+        if attributes:
+            raise OptionError(
+                "attributes: a searcher that is given has modifiers of its own; expected one or the other"
+            )
+        return given
+    made: Mapping[str, Any] = dict(zip(SEARCHERS, (NASBOT, RandomSearch, EvolutionSearch, TreeBO), strict=True))
+    if given not in made:
+        raise OptionError(f"searcher: expected one of {', '.join(SEARCHERS)}, got {str(given)[:40]!r}")
+    begin = _pool(pool, domain, first, n_rows)
+    begin = with_plain_first(begin) if isinstance(pool, str) else begin
+    if given == "treebo":
+        if attributes:
+            raise OptionError("attributes: treebo does not change options of layers; expected nasbot or another")
+        from nasbot.searchers.tree_kernel import is_chain
+
+        begin = tuple(candidate for candidate in begin if is_chain(candidate.arch))
+    options: dict[str, Any] = {"cost_weight": COST_WEIGHT} if given == "nasbot" else {}
+    found: Searcher = made[given](
+        space=domain.networks, params=domain.params, fidelity=domain.fidelity, pool=begin, **options
+    )
+    if attributes:
+        changed = (ATTRIBUTES[name] for name in attributes)
+        found = replace(found, modifiers=(*found.modifiers, *changed))  # type: ignore[type-var, attr-defined]
+    return found if stored is None else as_begun(found, stored)
+
+
+def _pool(
+    given: str | Sequence[Candidate | Architecture], domain: Domain, first: Sequence[Architecture], n_rows: int
+) -> tuple[Candidate, ...]:
+    if not isinstance(given, str):
+        return tuple(map(domain.candidate, (*first, *given)))
+    if ":" in given:
+        return own_pool(given, domain, first=first)
+    if given not in POOLS:
+        raise OptionError(f"pool: expected {' or '.join(POOLS)}, or a list of networks, got {given[:40]!r}")
+    if isinstance(domain.networks.kind, Vocabulary):
+        raise OptionError(
+            f"pool: there are no {given} networks of the vocabulary {domain.networks.vocabulary.name!r}; "
+            "expected a list of some, pool=[...], or where it is: --pool MODULE:NAME"
+        )
+    if given == "paper":
+        return paper_pool(domain, first=first)
+    try:
+        return plain_pool(domain, n_rows=n_rows, first=first)
+    except OptionError:  # limits that leave room for little
+        found = tuple(map(domain.candidate, (*first, *shallow(domain.networks))))
+        if not found:
+            raise
+        return found
