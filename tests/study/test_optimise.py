@@ -320,3 +320,28 @@ def test_a_study_is_shown_in_a_line(elsewhere):
     assert f" 3 completed, best {study.best_value:.6g} (trial {study.best.number}); EA, " in repr(study)
     study.close()
     assert repr(study) == "<StudyView: EA, maximise, seed 0>"
+
+
+class Taking:
+    def __call__(self, arch, epochs):
+        return 1.0
+
+
+@pytest.mark.parametrize(
+    ("objective", "said"),
+    [
+        (lambda: 1.0, r"got <lambda>\(\): too many positional arguments"),
+        (lambda net, t: 1.0, r"got <lambda>\(net, t\): missing a required argument: 't'"),
+        (lambda trial, arch: 1.0, r"got <lambda>\(trial, arch\): multiple values for argument 'trial'"),
+        (Taking(), r"got Taking\(arch, epochs\): missing a required argument: 'epochs'"),
+        ("score", r"got 'score' \(str\)"),
+    ],
+)
+def test_what_no_network_can_be_given_to_is_refused_before_anything_is_kept(elsewhere, objective, said):
+    for call in (
+        lambda: maximise(objective, MLP, name="mine", trials=4, searcher=quick()),
+        lambda: Study.in_memory(quick()).optimise(objective, 4),
+    ):
+        with pytest.raises(OptionError, match=rf"objective: expected a function of a network, .*{said}"):
+            call()
+    assert not (elsewhere / "studies").exists()

@@ -17,7 +17,7 @@ import numpy as np
 from nasbot._rng import Role, derived_seed, stream
 from nasbot.architecture import Architecture
 from nasbot.candidate import Params
-from nasbot.errors import DivergedError, NasbotError, RefusedError
+from nasbot.errors import DivergedError, NasbotError, OptionError, RefusedError
 from nasbot.execution._frames import FrameError, outcome_record, packed
 from nasbot.execution.base import Job, Objective
 from nasbot.trial import Cancelled, Failed, FailureCause, Outcome, Point, Scored, Stopped
@@ -121,6 +121,22 @@ def wanted(objective: Objective) -> tuple[str, ...]:
     except (TypeError, ValueError):  # builtins without a signature
         return ()
     return tuple(name for name in ("params", "trial") if name in names)
+
+
+def check_objective(objective: object) -> None:
+    """Raises OptionError for what cannot be called as an objective is: that no network could ever repair."""
+    expected = "objective: expected a function of a network, with arguments named params and trial where it wants them"
+    if not callable(objective):
+        raise OptionError(f"{expected}, got {_shown(objective)} ({type(objective).__name__[:60]})")
+    try:
+        signature = inspect.signature(objective)
+    except (TypeError, ValueError):  # builtins without a signature
+        return
+    try:
+        signature.bind(None, **dict.fromkeys(wanted(objective)))
+    except TypeError as error:
+        name = getattr(objective, "__name__", type(objective).__name__)
+        raise OptionError(f"{expected}, got {name}{signature}: {error}"[:MAX_MESSAGE]) from None
 
 
 def sees_fidelity(objective: Objective) -> bool:

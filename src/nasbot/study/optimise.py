@@ -17,7 +17,7 @@ from nasbot.domain import Param
 from nasbot.errors import NasbotError, OptionError
 from nasbot.execution import Executor, Objective
 from nasbot.execution._sending import stop_at_study
-from nasbot.execution.evaluation import CANNOT_SEE, sees_fidelity, wanted
+from nasbot.execution.evaluation import CANNOT_SEE, check_objective, sees_fidelity, wanted
 from nasbot.execution.repeating import Repeated
 from nasbot.otmann.solver import compile_solver
 from nasbot.pacing import Pacer
@@ -115,6 +115,7 @@ def _optimised(
     if unknown := [name for name in options if name not in SearchOptions.__annotations__]:
         known = ", ".join(SearchOptions.__annotations__)
         raise OptionError(f"{direction}: unknown option {unknown[0]!r}; there are {known}")
+    check_objective(objective)
     budget = _budget(options)
     name = options["name"] if "name" in options else _name_of(objective)
     searcher = _searcher(space, options.get("params", {}), options.get("searcher"), name)

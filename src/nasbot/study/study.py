@@ -25,7 +25,7 @@ from nasbot.domain import check_pool
 from nasbot.errors import NasbotError, OptionError, StudyError
 from nasbot.execution import Executor, Limits, Objective, SerialExecutor, outcome_of, process_executor
 from nasbot.execution._sending import stop_at_study
-from nasbot.execution.evaluation import CANNOT_SEE, as_number, sees_fidelity
+from nasbot.execution.evaluation import CANNOT_SEE, as_number, check_objective, sees_fidelity
 from nasbot.execution.interruption import Interrupted, allowed, leaving_on_signals, shielded
 from nasbot.pacing import Pacer, pacer_of
 from nasbot.searchers.base import Proposal, Searcher
@@ -256,6 +256,7 @@ class Study(StudyView):
             ExhaustedError: no candidate of the domain is left.
             Interrupted: somebody ended it; it is a KeyboardInterrupt.
         """
+        check_objective(objective)
         total = Budget.of(budget)
         limits = Limits(timeout_per_trial, memory_per_trial)
         if self.searcher.domain.fidelity is not None and not sees_fidelity(objective):
