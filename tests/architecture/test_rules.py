@@ -170,3 +170,20 @@ def test_with_units_refuses_what_the_constructor_refuses():
     ruled = replace(arch.vocabulary, rules=(lambda x: [Violation("few", "too many")] * (x.layers[1].units > 8),))
     with pytest.raises(InvalidArchitectureError, match="too many"):
         Architecture(ruled, arch.layers, arch.edges).with_units({1: 9})
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers():
+    layers = [
+        Layer("ip"),
+        Layer("conv3", np.int64(16), np.uint8(2)),
+        Layer("fc", np.int32(8)),
+        Layer("softmax"),
+        Layer("op"),
+    ]
+    edges = [(0, 1), (1, 2), (2, 3), (3, 4)]
+    arch = Architecture("cnn", layers, edges)
+    plain = [Layer("ip"), Layer("conv3", 16, 2), Layer("fc", 8), Layer("softmax"), Layer("op")]
+    assert arch.to_json() == Architecture("cnn", plain, edges).to_json()
+    for units in (True, np.True_, np.float64(16)):
+        with pytest.raises(InvalidArchitectureError, match=r"layer 2 \(fc\) needs units, a whole number"):
+            Architecture("cnn", [*layers[:2], Layer("fc", units), *layers[3:]], edges)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from torch import nn
 
 import nasbot
 from nasbot.architecture import Architecture, Layer, SearchSpace
@@ -200,3 +201,32 @@ def test_rounding_never_lifts_a_normalised_distance_above_1() -> None:
     found = nasbot.cross([linear], others)
     assert (found.d[:, 0] > others.total_masses).any()
     assert found.d_bar.max() == 1.0
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        nasbot.pairwise,
+        lambda one: nasbot.cross([], one),
+        lambda one: nasbot.cross(one, []),
+        nasbot.NeighbourIndex,
+        lambda one: nasbot.NeighbourIndex(networks("mlp-reg", 2)).query(one, 1),
+        nasbot.PairwiseDistances.of,
+    ],
+)
+def test_one_network_where_several_are_asked_for_is_refused(ask: Callable[[object], object]) -> None:
+    for one in (networks("mlp-reg", 1)[0], nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)), None):
+        with pytest.raises(OptionError, match=f"expected a list of networks, got {type(one).__name__}"):
+            ask(one)
+
+
+def test_networks_may_come_one_by_one() -> None:
+    archs = networks("mlp-reg", 6)
+    table = nasbot.pairwise(archs).d
+    np.testing.assert_array_equal(nasbot.pairwise(iter(archs)).d, table)
+    np.testing.assert_array_equal(nasbot.cross(iter(archs), iter(archs)).d, table)
+    grown = PairwiseDistances.of(iter(archs[:4])).extended(iter(archs[4:]))
+    np.testing.assert_array_equal(grown.distances.d, table)
+    assert grown.networks == tuple(archs)
+    index = nasbot.NeighbourIndex(iter(archs))
+    assert index.query(iter(archs), 1).numbers[:, 0].tolist() == list(range(6))

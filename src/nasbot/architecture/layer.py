@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
 
 from nasbot.architecture.attributes import Attributes
 
@@ -39,8 +41,8 @@ class Layer:
     ) -> None:
         put = object.__setattr__
         put(self, "label", label)
-        put(self, "units", units)
-        put(self, "stride", stride)
+        put(self, "units", units if type(units) is int else _plain(units))
+        put(self, "stride", stride if type(stride) is int else _plain(stride))
         if dropout is not None or norm is not None or decay_factor is not None:
             attributes = Attributes(dropout, norm, decay_factor)
         put(self, "attributes", attributes)
@@ -54,3 +56,8 @@ class Layer:
         stride = f" /{self.stride}" if self.stride not in (None, 1) else ""
         own = "" if self.attributes is None else f" [{self.attributes}]"
         return f"{self.label}{units}{stride}{own}"
+
+
+def _plain(number: Any) -> Any:
+    """Whole numbers of numpy as Python's, anything else as it is: what is wrong with it the rules will say."""
+    return int(number) if isinstance(number, Integral) and not isinstance(number, bool) else number

@@ -19,14 +19,14 @@ from nasbot._display import display
 from nasbot._system import n_cores
 from nasbot.errors import OptionError, SolverError, VocabularyError
 from nasbot.otmann._kernels.network_simplex import NOT_CONVERGED
-from nasbot.otmann.models import Network, as_architecture
+from nasbot.otmann.models import Network, as_architecture, several
 from nasbot.otmann.packing import PackedNetworks, pack
 from nasbot.otmann.presets import RuleSet, rule_set
 from nasbot.otmann.solver import Solver, bounding, solver_for
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Networks: TypeAlias = Sequence[Network] | PackedNetworks
+Networks: TypeAlias = Iterable[Network] | PackedNetworks
 _Work: TypeAlias = tuple[Callable[[int, int], None], int]  # what is called with a first and last number, up to an end
 
 # Below about a millisecond of work a second thread costs more than it brings.
@@ -69,7 +69,7 @@ class Otmann:
     def pack(self, archs: Networks) -> PackedNetworks:
         """Networks as arrays; whatever is compared more than once is worth packing."""
         if not isinstance(archs, PackedNetworks):
-            return pack([as_architecture(arch) for arch in archs], self.rules)
+            return pack([as_architecture(arch) for arch in several(archs)], self.rules)
         if archs.rules != self.rules:
             raise OptionError(f"networks were packed under {archs.rules.name!r} rules, this is {self.rules.name!r}")
         return archs
@@ -81,6 +81,7 @@ class Otmann:
 
     def cross(self, a: Networks, b: Networks, *, threads: int | None = None) -> Distances:
         """Between each of ``a`` and each of ``b``: arrays of shape (weights, len(a), len(b))."""
+        a, b = counted(a), counted(b)
         if not len(a) or not len(b):
             return self._none(len(a), len(b))
         packed_a, packed_b = self.pack(a), self.pack(b)
@@ -93,6 +94,7 @@ class Otmann:
 
     def pairwise(self, archs: Networks, *, threads: int | None = None) -> Distances:
         """Between each two of ``archs``: exactly symmetric arrays of shape (weights, n, n) with zero diagonal."""
+        archs = counted(archs)
         if not len(archs):
             return self._none(0, 0)
         packed = self.pack(archs)
@@ -122,6 +124,11 @@ class Otmann:
         d_bar = d / np.where(total > 0.0, total, 1.0)
         np.minimum(d_bar, 1.0, out=d_bar)  # d <= tm1 + tm2: only rounding can say otherwise
         return Distances(self.structural_weights, d, d_bar)
+
+
+def counted(networks: Networks) -> list[Network] | PackedNetworks:
+    """Networks of which there are so many: packed ones as they are, all others as a list."""
+    return networks if isinstance(networks, PackedNetworks) else several(networks)
 
 
 def checked_weights(weights: Iterable[float]) -> tuple[float, ...]:

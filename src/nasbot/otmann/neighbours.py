@@ -13,7 +13,7 @@ Of 20,000 MLPs grown by mutation the first two leave 7 %, the third 0.8 %, of wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbot.errors import OptionError, VocabularyError
-from nasbot.otmann.distances import Networks, Otmann
-from nasbot.otmann.models import Network
+from nasbot.otmann.distances import Networks, Otmann, counted
 from nasbot.otmann.packing import PackedNetworks, joined
 
 Floats = NDArray[np.float64]
@@ -57,7 +56,7 @@ class NeighbourIndex:
         distance: rules and structural weights; the paper's unless given.
     """
 
-    def __init__(self, networks: Sequence[Network] = (), *, distance: Otmann | None = None) -> None:
+    def __init__(self, networks: Networks = (), *, distance: Otmann | None = None) -> None:
         self.distance = distance or Otmann()
         self._packs: list[PackedNetworks] = []  # mapped ones, then each more than twice as large as the next
         self._landmarks: PackedNetworks | None = None
@@ -72,6 +71,7 @@ class NeighbourIndex:
 
     def append(self, networks: Networks) -> None:
         """Add networks behind the others. Landmarks are chosen again whenever the index has doubled."""
+        networks = counted(networks)
         if not len(networks):
             return
         if isinstance(networks, PackedNetworks):
@@ -111,6 +111,7 @@ class NeighbourIndex:
         Raises:
             OptionError: k is not between 1 and the number of networks to look among.
         """
+        networks = counted(networks)
         n = len(self) if first is None else min(first, len(self))
         from scipy.spatial.distance import cdist
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nasbot._display import display
 from nasbot.architecture import Architecture
 from nasbot.otmann.distances import Distances, Otmann
+from nasbot.otmann.models import several
 
 Floats = NDArray[np.float64]
 
@@ -45,14 +46,14 @@ class PairwiseDistances:
     distances: Distances
 
     @classmethod
-    def of(cls, networks: Sequence[Architecture], distance: NetworkDistance | None = None) -> PairwiseDistances:
+    def of(cls, networks: Iterable[Architecture], distance: NetworkDistance | None = None) -> PairwiseDistances:
         """The table of these networks, by default under OTMANN with the paper's rules and weights."""
-        distance = distance or Otmann()
+        distance, networks = distance or Otmann(), several(networks)
         return cls(distance, tuple(networks), distance.pairwise(networks))
 
-    def extended(self, arrivals: Sequence[Architecture]) -> PairwiseDistances:
+    def extended(self, arrivals: Iterable[Architecture]) -> PairwiseDistances:
         """The table with these networks behind the others."""
-        if not arrivals:
+        if not (arrivals := several(arrivals)):
             return self
         arrived = self.distance.pack(arrivals)
         between = self.distance.cross(self.networks, arrived)
