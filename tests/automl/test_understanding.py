@@ -11,7 +11,7 @@ from sklearn.metrics import confusion_matrix
 import nasbot
 from nasbot.automl.model import refitted_trials, validation_predictions
 from nasbot.automl.summary import record_of
-from nasbot.automl.understanding import LEVELS, MOST_ROWS, save_understanding, understanding_of
+from nasbot.automl.understanding import LEVELS, MOST_ROWS, Understanding, save_understanding, understanding_of
 from nasbot.cli import main
 from nasbot.data.dataset import Dataset
 from nasbot.errors import StudyError
@@ -142,3 +142,13 @@ def test_a_file_of_somebody_else_is_not_believed(tmp_path):
     (tmp_path / "secret.json").write_text("{}")
     (folder / "understanding.json").symlink_to(tmp_path / "secret.json")
     assert understood(tmp_path / "toy.sqlite") is None
+
+
+def test_lines_leave_out_classes_without_rows_and_name_the_target_of_the_calibration():
+    classes = ("no", "rare", "yes")
+    known = Understanding("test", 5, "error", (("a", 999.7),), {}, classes, ((2, 0, 1), (0, 0, 0), (0, 0, 2)), ())
+    said = "columns that matter (error of test rows worse by, when shuffled): a 1,000"
+    assert known.lines()[:2] == [said, "predicted (test rows): no: 2 as no, 1 as yes; yes: 2 as yes"]
+    assert known.lines()[-1] == "calibration: off by 0 on average (5 test rows)"
+    numbers = replace(known, classes=(), confusion=(), residuals={"a b": (0.0,) * 5, "c": (0.0,) * 5})
+    assert numbers.lines()[-1] == "calibration of a b: off by 0 on average (5 test rows)"

@@ -62,7 +62,7 @@ def test_a_table_from_file_to_best_network_and_on(folder, run: Run):
     assert (folder / "studies/houses-price.files/best.svg").exists()
     assert "Next, try:" in result.out
     shown = run("status", "houses-price").out
-    assert re.search(r"best +validation mse [0-9.]+ \(trial [0-9]\)", shown), shown
+    assert re.search(r"best +validation mse [0-9.]+ \(trial [0-9]\), of the standardised target\n", shown), shown
 
     again = run("run", "houses.csv", "--target", "price", "--drop", "fair", "--budget", "4 trials", *QUICK, "--json")
     assert again.code == 0, again.err

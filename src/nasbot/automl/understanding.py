@@ -89,11 +89,12 @@ class Understanding:
             rows = "; ".join(
                 f"{name}: {', '.join(f'{n} as {other}' for n, other in zip(row, self.classes, strict=True) if n)}"
                 for name, row in zip(self.classes, self.confusion, strict=True)
+                if any(row)
             )
             found.append(f"predicted ({self.part} rows): {rows}")
-        found.append(
-            f"calibration: off by {_short(self.calibration_error)} on average ({self.n_rows:,} {self.part} rows)"
-        )
+        first = f" of {next(iter(self.residuals))}" if len(self.residuals) > 1 else ""
+        off = _short(self.calibration_error)
+        found.append(f"calibration{first}: off by {off} on average ({self.n_rows:,} {self.part} rows)")
         return found
 
 
@@ -248,4 +249,4 @@ def _number_calibration(truth: np.ndarray, said: np.ndarray) -> tuple[tuple[floa
 
 def _short(value: float) -> str:
     """Three digits, or all before the point: 0.0836, 571, 1,504."""
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
+    return f"{value:,.0f}" if 999.5 <= abs(value) < 1e9 else f"{value:.3g}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nasbot.plots.meaning import Meaning, meaning_of
+from nasbot.plots.meaning import STANDARDISED, Meaning, meaning_of
 from nasbot.storage import Address, Tally, open_storage
 from nasbot.storage.addresses import place_of
 from nasbot.storage.paths import SUFFIX, studies_folder
@@ -21,7 +21,7 @@ class Summary:
     path: Path | Address
     status: StudyStatus
     tally: Tally
-    metric: str = ""  # what values are, of a search on data
+    meaning: Meaning | None = None  # of its values, of a search on data
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, the keys that ``list`` and ``status`` document."""
@@ -36,8 +36,14 @@ class Summary:
     @property
     def best(self) -> str:
         """The best value and its trial."""
-        best = self.tally.best
-        return "none yet" if best is None else f"{self.metric} {best.value:.6g} (trial {best.trial})".strip()
+        best, meaning = self.tally.best, self.meaning
+        if best is None:
+            return "none yet"
+        shown = f"{best.value:.6g} (trial {best.trial})"
+        if meaning is None:
+            return shown
+        # Beside the summary of a run, where the same metric is in the target's units.
+        return f"{meaning.name} {shown}" + (f", {meaning.unit}" if meaning.unit == STANDARDISED else "")
 
 
 class Watched:
@@ -50,8 +56,8 @@ class Watched:
     def summary(self) -> Summary:
         """The study as it is now."""
         meaning = meaning_of(self.storage.settings() or {})
-        metric = "" if meaning == Meaning("value") else meaning.name
-        return Summary(name_of(self.path), self.path, status_of(self.storage), self.storage.tally(), metric)
+        known = None if meaning == Meaning("value") else meaning
+        return Summary(name_of(self.path), self.path, status_of(self.storage), self.storage.tally(), known)
 
     def __enter__(self) -> Watched:
         return self
