@@ -8,9 +8,9 @@ import pytest
 
 from nasbot.errors import StorageError
 from nasbot.storage import SqliteStorage, Tally
-from nasbot.storage.tally import trials_in_words
+from nasbot.storage.tally import Line, trials_in_words
 from nasbot.testing.storage_conformance import SETTINGS, sample_trial
-from nasbot.trial import Cancelled, Failed, FailureCause, Scored
+from nasbot.trial import FINAL, POOL, Cancelled, Direction, Failed, FailureCause, Scored
 
 
 @pytest.fixture(params=["maximise", "minimise"])
@@ -81,3 +81,43 @@ def test_damage_is_said_and_never_counted(file, change):
 )
 def test_networks_that_wait_are_no_trials_that_ran(states, words):
     assert trials_in_words({"trials": sum(states.values()), "states": states}) == words
+
+
+LINES = [
+    Line(0, "completed", 2.0, None, 1.0, POOL, 1, 1.0, 3.5),
+    Line(1, "completed", 2.0, None, 1.0, "NASBOT", 0, 1.0, 4.0),
+    Line(2, "failed", None, "oom", 1.0, "NASBOT", 2, 2.0, 5.0),
+    Line(3, "failed", None, "oom", 1.0, "NASBOT", 3, 4.0, 9.0),
+    Line(4, "completed", 7.0, None, 0.5, "NASBOT", 4, 5.0, 6.0),
+    Line(5, "completed", -1.0, None, 1.0, FINAL, 5, 6.0, 8.0),
+    Line(6, "stopped", None, None, 1.0, "NASBOT", 6, 6.0, 6.5),
+    Line(7, "running", None, None, 1.0, "NASBOT", None, 9.5, None),
+    Line(8, "waiting", None, None, 1.0, "NASBOT", None, None, None),
+]
+
+
+@pytest.mark.parametrize(
+    ("direction", "best", "ranked"),
+    [
+        (Direction.MAXIMISE, {"trial": 1, "value": 2.0, "at": 4.0}, [1, 0, 5]),
+        (Direction.MINIMISE, {"trial": 5, "value": -1.0, "at": 8.0}, [5, 1, 0]),
+    ],
+)
+def test_a_tally_by_hand(direction, best, ranked):
+    tally = Tally.of(LINES, direction)
+    assert tally.to_dict() == {
+        "trials": 9,
+        "states": {"waiting": 1, "running": 1, "completed": 4, "stopped": 1, "failed": 2},
+        "causes": {"oom": 2},
+        "best": best,
+        "spent": [
+            {"what": "initial pool", "trials": 1, "seconds": 2.5},
+            {"what": "1/2 of a training", "trials": 1, "seconds": 1.0},
+            {"what": "a full training", "trials": 1, "seconds": 3.0},
+            {"what": "stopped early", "trials": 1, "seconds": 0.5},
+            {"what": "finals", "trials": 1, "seconds": 2.0},
+            {"what": "failed or cancelled", "trials": 2, "seconds": 8.0},
+        ],
+    }
+    assert (tally.seconds, tally.pending, tally.running, list(tally.ranked)) == (9.5, [7, 8], [7], ranked)
+    assert Tally.of([], direction).to_dict() == {"trials": 0, "states": {}, "causes": {}, "best": None, "spent": []}

@@ -1,0 +1,282 @@
+"""What is refused or given up, in the words that a person reads; and what is kept of it."""
+
+import os
+import shutil
+import sqlite3
+import weakref
+from contextlib import closing
+
+import pytest
+
+from nasbot.errors import FileError, OptionError, StorageError, StudyError
+from nasbot.storage import Run, SqliteStorage, _sqlite_file, examine, integrity
+from nasbot.storage._lock import DriverLock
+from nasbot.storage._rows import _forecast_of, _origin_of
+from nasbot.storage.postgres import connecting
+from nasbot.storage.postgres.storage import PostgresStorage, packed, unpacked
+from nasbot.storage.records import signed
+from nasbot.testing.storage_conformance import SETTINGS, sample_trial
+from nasbot.trial import Direction, Forecast, Point, Provenance, Scored
+from tests.storage.make_golden import FOLDER
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A study of two trials, the first completed with a curve; nobody drives it."""
+    storage = SqliteStorage(tmp_path / "study.sqlite")
+    storage.create(SETTINGS, [sample_trial(0), sample_trial(1)])
+    running = sample_trial(0).begun(1.0).with_points([Point(0, 0.5)])
+    storage.save(running)
+    storage.save(running.ended(Scored(0.75), at=2.0, rank=0))
+    storage.close()
+    return tmp_path / "study.sqlite"
+
+
+def execute(path, *statements):
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for statement in statements:
+            db.execute(statement)
+
+
+# -- files of SQLite ---------------------------------------------------------------------------------------------------
+
+
+def test_points_of_a_trial_that_is_not_there(path):
+    execute(path, "INSERT INTO points VALUES (7, 0, 0, 0.0, 0)")
+    with pytest.raises(StorageError, match=r"there are points of a curve of trial 7, which is not there$"):
+        SqliteStorage(path, read_only=True).history()
+
+
+def test_an_outcome_that_a_reader_knew_is_gone(path):
+    reader = SqliteStorage(path, read_only=True)
+    assert len(reader.history().finished) == 1
+    execute(path, "DELETE FROM points", "DELETE FROM trials WHERE number = 0")
+    with pytest.raises(StorageError, match=r"trials are missing: 1 are recorded, 2 were read$"):
+        reader.history()
+    reader.close()
+
+
+def test_a_file_that_is_gone_without_room_for_a_copy(path, monkeypatch):
+    driver = SqliteStorage(path)
+    for file in path.parent.glob("study.sqlite*"):
+        file.unlink()
+
+    def full(*_):
+        raise sqlite3.OperationalError("disk is full")
+
+    monkeypatch.setattr(_sqlite_file, "connected", full)
+    with pytest.raises(StudyError, match=r"driven; no copy of it could be saved \(disk is full\)$"):
+        driver.save(sample_trial(1).begun(3.0))
+    driver.close()
+
+
+def test_a_holder_that_cannot_be_read_has_no_name(path, monkeypatch):
+    lock = DriverLock(path)
+    assert str(os.getpid()) in lock._holder()
+
+    def gone(*_):
+        raise OSError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "lseek", gone)
+        assert lock._holder() == signed("")
+    lock.release()
+
+
+def test_settings_that_are_damaged_are_not_migrated(tmp_path):
+    path = shutil.copy(FOLDER / "version-1.sqlite", tmp_path)
+    execute(path, "UPDATE settings SET crc = crc + 1")
+    with pytest.raises(StorageError, match=r"the settings are damaged: their checksum does not fit$"):
+        SqliteStorage(path)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+
+
+@pytest.mark.parametrize(
+    ("code", "is_damage"),
+    [
+        (sqlite3.SQLITE_CORRUPT, True),
+        (sqlite3.SQLITE_CORRUPT_INDEX, True),
+        (sqlite3.SQLITE_INTERRUPT, True),
+        (sqlite3.SQLITE_BUSY, False),
+        (sqlite3.SQLITE_IOERR_READ, False),
+        (None, True),  # a text that is not UTF-8
+    ],
+)
+def test_what_is_damage_and_what_only_cannot_be_read_now(path, monkeypatch, code, is_damage):
+    error = sqlite3.OperationalError("as SQLite says")
+    if code is not None:
+        error.sqlite_errorcode = code
+
+    def broken(*_, **__):
+        raise error
+
+    monkeypatch.setattr(integrity._schema, "prepare", broken)
+    if is_damage:
+        assert examine(path).problems == ("SQLite cannot read on: as SQLite says",)
+    else:
+        with pytest.raises(FileError, match=r"study.sqlite: as SQLite says$"):
+            examine(path)
+
+
+def test_what_is_said_of_a_run_is_believed_where_it_is_of_the_right_type():
+    said = {"pid": 7, "workers": 2, "host": "here", "command": "nasbot", "plan": "slowly", "ending": "finished"}
+    run = Run(number=0, begun=1.0, record=said)
+    assert {name: getattr(run, name) for name in said} == said
+    for odd in ({}, dict.fromkeys(said), {name: [value] for name, value in said.items()}, dict.fromkeys(said, True)):
+        assert {getattr(Run(number=0, begun=1.0, record=odd), name) for name in said} == {None}
+
+
+# -- repairing ---------------------------------------------------------------------------------------------------------
+
+
+class Damaged:
+    """Ten rows, of which a page in the middle is damaged: from either end some can be read, one by one all but one."""
+
+    def __init__(self, table):
+        self.table, self.asked = table, []
+
+    def execute(self, sql):
+        self.asked.append(sql)
+        if "WHERE" in sql:
+            number = int(sql.split()[-1])
+            if number == 5:
+                raise sqlite3.DatabaseError("malformed")
+            yield number, f"alone {number}"
+            return
+        for number in (9, 8, 7) if sql.endswith("DESC") else (0, 1, 2):
+            yield number, f"row {number}"
+        raise sqlite3.DatabaseError("malformed")
+
+
+def test_what_can_be_read_of_a_table_from_both_ends_and_one_by_one(tmp_path):
+    rows = integrity._Rows(tmp_path / "none.sqlite")
+    rows._db = db = Damaged("trials")
+    expected = {n: f"row {n}" for n in (0, 1, 2, 9, 8, 7)} | {n: f"alone {n}" for n in (3, 4, 6)}
+    assert dict(rows.of("trials", "number, text")) == expected
+    assert rows.cut == {"trials"}
+    assert len(db.asked) == 2 + 4  # only what neither end gave is asked for alone
+    assert all("SELECT number, text FROM trials" in sql for sql in db.asked)
+
+
+def test_a_table_that_is_whole_is_read_once(path):
+    rows = integrity._Rows(path)
+    assert [row[0] for row in rows.of("trials", "number, state")] == [0, 1]
+    assert rows.cut == set()
+    points, is_whole = rows.points(0)
+    assert ([row[:3] for row in points], is_whole) == ([(0, 0, 0)], True)
+    assert rows.points(1) == ([], True)
+    rows.close()
+    assert rows.of("trials", "number, state") == []
+    assert rows.cut == {"trials"}
+
+
+# -- notes of older versions -------------------------------------------------------------------------------------------
+
+
+def test_notes_become_what_a_trial_comes_from():
+    notes = {
+        "searcher": "NASBOT",
+        "parents": [1, 2],
+        "modifiers": ["skip"],
+        "changes": ["a skip"],
+        "retry_of": 3,
+        "seconds": {"fitting": 1.0},
+        "deciding": 2.0,
+        "mine": 1,
+    }
+    seconds = {"fitting": 1.0, "deciding": 2.0}
+    origin = Provenance(
+        searcher="NASBOT", parents=(1, 2), modifiers=("skip",), changes=("a skip",), of_trial=3, seconds=seconds
+    )
+    assert _origin_of(notes) == origin
+    assert notes == {"mine": 1}
+    forked = {"forked_from": {"study": "old", "trial": 4}}
+    assert _origin_of(forked) == Provenance(of_study="old", of_trial=4)
+    assert forked == {}
+    for odd in ({"searcher": 5, "deciding": 1.0}, {"parents": "no"}, {"seconds": {"fitting": "long"}}):
+        kept = dict(odd)
+        assert _origin_of(odd) == Provenance()
+        assert odd == kept  # what is not as we wrote it stays a note
+    strange = {"forked_from": {"study": "old"}}
+    assert _origin_of(strange) == Provenance()
+
+
+@pytest.mark.parametrize(
+    ("direction", "ends"), [(Direction.MAXIMISE, (1.0, 0.5, 3.0)), (Direction.MINIMISE, (-1.0, -3.0, -0.5))]
+)
+def test_notes_become_what_was_expected(direction, ends):
+    notes = {"mean": 0.5, "sd": 0.25, "predicted": {"median": 1.0, "lower": 0.5, "upper": 3.0}, "mine": 1}
+    found = _forecast_of(notes, direction)
+    assert (found.mean, found.sd, found.median, found.lower, found.upper) == (0.5, 0.25, *ends)
+    assert notes == {"mine": 1}
+    for odd in ({"mean": "high"}, {"predicted": {"median": "x", "lower": 0.5, "upper": 3.0}, "mean": 1.0}):
+        kept = dict(odd)
+        assert _forecast_of(odd, direction) == Forecast()
+        assert odd == kept
+    assert _forecast_of({"predicted": {"median": 1.0}, "mean": 1.0}, direction) == Forecast(mean=1.0)
+
+
+# -- databases of PostgreSQL -------------------------------------------------------------------------------------------
+
+
+def test_an_address_that_is_none_is_shown_without_its_password():
+    with pytest.raises(OptionError, match="is not an address that PostgreSQL understands; expected") as raised:
+        PostgresStorage("postgresql://me:secret@host:1/db?nonsense=1#study")
+    assert "secret" not in str(raised.value)
+
+
+def test_studies_that_are_not_there(database):
+    storage = PostgresStorage(f"{database}#one")
+    with pytest.raises(FileError, match=r"there is no such study in this database$"):
+        PostgresStorage(f"{database}#another", read_only=True)
+    storage.create(SETTINGS, [sample_trial(0)])
+    storage.close()
+    storage = PostgresStorage(f"{database}#one")
+    storage._db.execute("DELETE FROM nasbot.studies")
+    with pytest.raises(StorageError, match=r"the study is not there any more$"):
+        storage.save(sample_trial(0).begun(1.0))
+    storage.close()
+
+
+@pytest.mark.parametrize("ending", [None, "finished"])
+def test_a_driver_that_dies_without_an_open_run_leaves_no_run_that_died(database, ending):
+    address = f"{database}#one"
+    first = PostgresStorage(address, grace=0.5)
+    first.create(SETTINGS, [sample_trial(0)])
+    if ending is not None:
+        run = Run(number=0, begun=1.0)
+        first.save_run(run)
+        first.save_run(run.over(ending, at=2.0))
+    first._heartbeat.stop()
+    first._disconnect()
+    second = PostgresStorage(address, grace=0.5)
+    assert [(run.ending, run.ended) for run in second.runs()] == [(ending, 2.0)] * (ending is not None)
+    second.close()
+    first.close()
+
+
+def test_texts_that_are_not_what_was_packed():
+    row = (7, "a\0b", None, "kept")
+    assert unpacked(packed(row, 1, 2), 1, 2) == row
+    assert packed(row, 1, 2) == (7, '"a\\u0000b"', None, "kept")
+    for text in ("no JSON", "5", "[" * 100_000):
+        with pytest.raises(StorageError, match=r"^a text in row 7 is damaged$"):
+            unpacked((7, text), 1)
+
+
+def test_a_fork_lets_go_of_its_parents_connections(monkeypatch):
+    class Connection:
+        def __init__(self, number):
+            self.number = number
+
+        def fileno(self):
+            return self.number
+
+    ours, theirs = os.pipe()
+    connections = [Connection(10**6), Connection(ours)]  # one is closed already
+    monkeypatch.setattr(connecting, "_open", weakref.WeakSet(connections))
+    connecting._let_go()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(ours)
+    os.close(theirs)
