@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
+import numpy as np
+
 from nasbot.architecture import Architecture
 
 Params: TypeAlias = Mapping[str, float | int | str]  # of one candidate, by name
@@ -22,7 +24,7 @@ class Candidate:
     params: Params = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "params", dict(sorted(self.params.items())))
+        object.__setattr__(self, "params", {name: _plain(value) for name, value in sorted(self.params.items())})
 
     @cached_property
     def fingerprint(self) -> str:
@@ -40,3 +42,8 @@ class Candidate:
             f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}"
             for name, value in self.params.items()
         )
+
+
+def _plain(value: float | int | str) -> float | int | str:
+    """Numbers of numpy as Python's, which JSON takes."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -138,3 +138,10 @@ def test_the_prior_is_highest_at_its_centre_and_leaves_out_what_it_does_not_name
     for wrong, said in (({"size": 1}, "unknown here"), ({"rate": 5.0}, "param rate: expected"), ("high", "by name")):
         with pytest.raises(OptionError, match=said):
             DOMAIN.checked_centre(wrong)
+
+
+def test_numbers_of_numpy_are_numbers():
+    mine = Candidate(NETWORK, {"rate": np.float32(0.25), "drops": np.int64(3), "schedule": np.str_("step")})
+    plain = Candidate(NETWORK, {"rate": 0.25, "drops": 3, "schedule": "step"})
+    assert mine.fingerprint == plain.fingerprint
+    assert json.loads(json.dumps(mine.params)) == plain.params

@@ -345,3 +345,29 @@ def test_what_no_network_can_be_given_to_is_refused_before_anything_is_kept(else
         with pytest.raises(OptionError, match=rf"objective: expected a function of a network, .*{said}"):
             call()
     assert not (elsewhere / "studies").exists()
+
+
+def test_an_objective_may_change_the_params_it_is_given():
+    def taking(arch, params, trial):
+        rate = params.pop("rate")
+        assert trial.params.pop("rate") == trial.params["rate"] == rate
+        params["epochs"] = 3
+        return -abs(rate - 0.3)
+
+    for repeats in (1, 2):
+        study = maximise(taking, MLP, params={"rate": nasbot.Float(0, 1)}, name=None, trials=12, repeats=repeats)
+        for trial in study.history.completed:
+            assert set(trial.candidate.params) == {"rate"}
+            assert trial.value == -abs(trial.candidate.params["rate"] - 0.3)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"searcher": NASBOT}, r"searcher: expected an object such as .*, got the class NASBOT"),
+        ({"params": [nasbot.Float(0, 1)]}, r"params: expected names and their ranges, .*, got list"),
+    ],
+)
+def test_a_class_and_a_list_where_an_object_and_names_are_asked_for(options, said):
+    with pytest.raises(OptionError, match=said):
+        maximise(score, MLP, name=None, trials=3, **options)

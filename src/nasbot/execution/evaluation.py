@@ -43,8 +43,8 @@ class LiveTrial:
     def __init__(self, job: Job, send: Callable[[Point], None], *, raises: bool = True) -> None:
         self.number = job.number
         self.arch: Architecture = job.arch
-        self.params: Params = job.candidate.params
         self.fidelity = job.fidelity  # the share of a full training, in (0, 1]; more for finals
+        self._params = job.candidate.params
         self._draws_as = job.number if job.draws_as is None else job.draws_as
         self.seed = derived_seed(job.seed, self._draws_as, Role.OBJECTIVE)  # for libraries that want a whole number
         self.stopped: Stopped | None = None  # once a bar was missed
@@ -53,6 +53,11 @@ class LiveTrial:
         self._bars = job.bars
         self._best: float | None = None
         self._raises = raises  # else ``stopped`` alone says it
+
+    @property
+    def params(self) -> Params:
+        """The objective's own copy: what it takes out of it or puts into it stays with it."""
+        return dict(self._params)
 
     @property
     def rng(self) -> np.random.Generator:

@@ -194,6 +194,10 @@ def _searcher(
     space: SearchSpace | str, params: Mapping[str, Param], given: Searcher | None, name: str | Path | None
 ) -> Searcher:
     """The one given; or NASBOT, with the options that the study of this name was begun with, if there is one."""
+    asked: object = params
+    if not isinstance(asked, Mapping):
+        expected = 'expected names and their ranges, such as {"learning_rate": Float(1e-4, 1e-1, log=True)}'
+        raise OptionError(f"params: {expected}, got {type(asked).__name__}")
     where = space if isinstance(space, SearchSpace) else SearchSpace(space)
     if given is None:
         from nasbot.searchers.nasbot import NASBOT
@@ -204,10 +208,9 @@ def _searcher(
             return made
         with StudyView.read(name, vocabulary=where.vocabulary) as begun:
             return as_begun(made, begun.settings)
-    if isinstance(given, str):
-        raise OptionError(
-            f"searcher: expected an object such as RandomSearch(space=space), got the text {given[:40]!r}"
-        )
+    if isinstance(given, str | type):
+        got = f"the class {given.__name__}" if isinstance(given, type) else f"the text {given[:40]!r}"
+        raise OptionError(f"searcher: expected an object such as RandomSearch(space=space), got {got}")
     if given.domain.networks != where:
         raise OptionError(f"space: expected that of the searcher, {given.domain.networks}, got {where}")
     if params and dict(params) != given.domain.params:
