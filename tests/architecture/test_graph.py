@@ -313,6 +313,15 @@ def test_a_vocabulary_s_own_rule_is_kept() -> None:
     assert error.layer == 7
 
 
+def test_a_rule_that_gives_no_violations_to_go_through_is_named() -> None:
+    def is_small(arch: Architecture) -> bool:
+        return len(arch.layers) < 9
+
+    cells = dataclasses.replace(cell_vocabulary(), name="judged", rules=(is_small,))
+    with pytest.raises(VocabularyError, match=r"vocabulary judged: rule is_small: expected violations, .* got bool"):
+        Architecture(cells, [Layer("start"), Layer("conv-1x1"), Layer("end")], line(3))
+
+
 def test_a_vocabulary_s_own_labels_are_checked_like_the_built_in_ones() -> None:
     layers = [Layer("start"), Layer("conv-1x1", 16), Layer("end")]
     assert "layer 1 (conv-1x1) takes no units, got 16" in str(broken(cell_vocabulary(), layers, line(3)))

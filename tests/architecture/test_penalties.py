@@ -130,3 +130,16 @@ def test_a_table_multiplied_still_satisfies_the_triangle_inequality() -> None:
     assert found.penalty("a", "b") == pytest.approx(0.2)
     assert found.penalty("a", "c") == pytest.approx(0.6)  # by way of b, not 1.6
     assert table.multiplied(np.full((3, 3), 10.0)).penalty("a", "b") == math.inf
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ({"ab": 0.2}, r"expected pairs of labels such as .*, got 'ab'"),
+        ({("a", "b", "c"): 0.2}, r"expected pairs of labels such as .*, got \('a', 'b', 'c'\)"),
+        ({("a", "b"): float("nan")}, r"penalty for \(a, b\) must be a number >= 0 or infinity, got nan"),
+    ],
+)
+def test_what_is_no_pair_of_labels_or_no_number_is_said(pairs, said):
+    with pytest.raises(PenaltyError, match=said):
+        LabelPenalties.from_pairs(["a", "b", "c"], pairs)

@@ -172,6 +172,11 @@ def test_what_is_no_vocabulary_is_said_in_one_line(inside, where, said, capsys):
     assert told.count("\n") == 1
 
 
+def test_a_vocabulary_where_its_import_path_is_asked_for_is_said():
+    with pytest.raises(nasbot.OptionError, match=r"expected MODULE:NAME .*, got Vocabulary; an object is passed"):
+        nasbot.use_vocabulary(nasbot.SearchSpace("cnn").vocabulary)
+
+
 def test_run_refuses_before_a_trial_what_cannot_be_searched(inside, capsys):
     def refusal(*options):
         assert main(["run", "iris.csv", "--name", "new", *options]) == nasbot.OptionError.exit_code

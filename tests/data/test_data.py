@@ -300,9 +300,11 @@ class TestRefusals:
             dataset_of(np.eye(40), np.arange(40.0), task="guessing")
         with pytest.raises(OptionError, match="seed"):
             dataset_of(np.eye(40), np.arange(40.0), seed=-1)
-        with pytest.raises(DataError, match="target: there is no column 'prize'; did you mean 'price'"):
+        with pytest.raises(
+            DataError, match=r"target: there is no column 'prize'; did you mean 'price'\? The columns are 'size', "
+        ):
             dataset_of(table(), "prize")
-        with pytest.raises(DataError, match="drop: there is no column 'town'"):
+        with pytest.raises(DataError, match="drop: there is no column 'town'; the columns are 'size', "):
             dataset_of(table(), "price", drop=["town"])
 
 

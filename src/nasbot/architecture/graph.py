@@ -22,7 +22,7 @@ from nasbot.architecture.labels import Role, Vocabulary
 from nasbot.architecture.layer import MAX_EDGES, MAX_LAYERS, MAX_UNITS, Edge, Layer
 from nasbot.architecture.rules import check_numbering, checked, raise_if_any, topological_order
 from nasbot.architecture.vocabularies import vocabulary_of
-from nasbot.errors import Violation
+from nasbot.errors import Violation, VocabularyError
 
 if TYPE_CHECKING:
     from nasbot.architecture.paths import PathLengths
@@ -48,8 +48,7 @@ class Architecture:
         raise_if_any(_shape_violations(given, pairs))
         found = checked(vocabulary, given, pairs, max_units=MAX_UNITS)
         vars(self).update(vocabulary=vocabulary, edges=pairs, **found._asdict())
-        for rule in vocabulary.rules:
-            raise_if_any(rule(self))
+        _keep_rules(self)
 
     @classmethod
     def in_any_order(cls, kind: str | Vocabulary, layers: Iterable[Layer], edges: Iterable[Edge]) -> Architecture:
@@ -76,8 +75,7 @@ class Architecture:
         for shared in ("vocabulary", "edges", "parents", "children", "downsampling"):
             vars(changed)[shared] = getattr(self, shared)
         vars(changed)["layers"] = tuple(layers)
-        for rule in self.vocabulary.rules:
-            raise_if_any(rule(changed))
+        _keep_rules(changed)
         return changed
 
     # -- identity ------------------------------------------------------------------------------------------------
@@ -235,6 +233,19 @@ def _plain_parts(layers: Iterable[Layer], edges: Iterable[Edge]) -> tuple[tuple[
     if wrong := [pair for pair in pairs if len(pair) != 2]:  # type: ignore[redundant-expr]
         raise_if_any([Violation("edges", f"edges must be pairs of layer numbers, got {repr(wrong[0])[:60]}")])
     return given, pairs
+
+
+def _keep_rules(arch: Architecture) -> None:
+    """That the network keeps the rules of its vocabulary's own, each of which gives the violations it finds."""
+    for rule in arch.vocabulary.rules:
+        found: object = rule(arch)
+        if not isinstance(found, Iterable):
+            name = getattr(rule, "__name__", type(rule).__name__)
+            expected = "expected violations, yielded or in a list that is empty for a valid network"
+            raise VocabularyError(
+                f"vocabulary {arch.vocabulary.name}: rule {name}: {expected}, got {type(found).__name__}"
+            )
+        raise_if_any(found)
 
 
 def _shape_violations(layers: tuple[Layer, ...], edges: frozenset[Edge]) -> Iterator[Violation]:

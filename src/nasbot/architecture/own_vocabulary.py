@@ -27,6 +27,10 @@ def use_vocabulary(where: str) -> Vocabulary:
         OptionError, FileError: there is no such file, module or name, or it fails.
         VocabularyError: it has the name of a built-in one, or of another one that is in use.
     """
+    given: object = where
+    if not isinstance(given, str):
+        got = f"got {type(given).__name__}"
+        raise OptionError(f"vocabulary: {EXPECTED}, {got}; an object is passed to what needs it, as vocabulary=")
     found = own_object(where, what="vocabulary", expected=EXPECTED)
     if not isinstance(found, Vocabulary):
         has = "nothing of that name" if found is None else f"a {type(found).__name__} there"

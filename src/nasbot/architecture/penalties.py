@@ -38,11 +38,17 @@ class LabelPenalties:
     def from_pairs(cls, labels: Sequence[str], pairs: Mapping[tuple[str, str], float]) -> LabelPenalties:
         """Equal labels cost 0, the named pairs what they say in either order, all others infinity."""
         table = {(x, x): 0.0 for x in labels}
-        for (x, y), penalty in pairs.items():
+        for named, penalty in pairs.items():
+            given: object = named
+            if not isinstance(given, tuple) or len(given) != 2:
+                raise PenaltyError(f"penalties: expected pairs of labels such as ('conv3', 'conv5'), got {given!r}")
+            x, y = named
             if unknown := {x, y} - set(labels):
                 raise PenaltyError(
                     f"penalty for ({x}, {y}): unknown label {min(unknown)!r}; known: {', '.join(labels)}"
                 )
+            if math.isnan(penalty):
+                raise PenaltyError(f"penalty for ({x}, {y}) must be a number >= 0 or infinity, got {penalty}")
             for pair in ((x, y), (y, x)):
                 if table.setdefault(pair, float(penalty)) != float(penalty):
                     raise PenaltyError(

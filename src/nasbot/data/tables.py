@@ -167,8 +167,8 @@ def check_column(name: str, names: Sequence[str], what: str) -> None:
     if name in names:
         return
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise DataError(f"{what}: there is no column {name[:60]!r}{hint} The columns are {listed(names)}")
+    hint = f"; did you mean {near[0]!r}? The" if near else "; the"
+    raise DataError(f"{what}: there is no column {name[:60]!r}{hint} columns are {listed(names)}")
 
 
 def listed(names: Sequence[str], *, most: int = 12) -> str:
