@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sklearn.metrics import confusion_matrix
 
 import nasbot
@@ -16,6 +17,8 @@ from nasbot.cli import main
 from nasbot.data.dataset import Dataset
 from nasbot.errors import StudyError
 from nasbot.page.beside import understood
+from nasbot.training import predicting
+from nasbot.training.objective import computing_threads
 from nasbot.training.recipes import FAST
 
 QUICK = {"workers": 1, "recipe": FAST.changed(n_steps=150, n_validations=5), "executor": "here"}
@@ -142,6 +145,23 @@ def test_a_file_of_somebody_else_is_not_believed(tmp_path):
     (tmp_path / "secret.json").write_text("{}")
     (folder / "understanding.json").symlink_to(tmp_path / "secret.json")
     assert understood(tmp_path / "toy.sqlite") is None
+
+
+def test_every_answer_is_computed_by_one_thread(monkeypatch):
+    """Two that wait for each other took 12.8 s of CPU time for a table of 64 columns on a busy machine, one 0.8."""
+    seen, plain = [], predicting.outputs_of
+
+    def watched(*args, **options):
+        seen.append(torch.get_num_threads())
+        return plain(*args, **options)
+
+    with nasbot.search(table(100), "price", budget=1, name=None, **QUICK) as study:
+        monkeypatch.setattr(predicting, "outputs_of", watched)
+        with computing_threads(2):
+            study.understanding()
+            assert torch.get_num_threads() == 2
+    assert len(seen) > 4
+    assert set(seen) == {1}
 
 
 def test_lines_leave_out_classes_without_rows_and_name_the_target_of_the_calibration():

@@ -174,13 +174,16 @@ def _some(part: Part) -> Part:
 
 def _answering(model: Model, data: Dataset) -> Callable[[np.ndarray], np.ndarray]:
     """From standardised rows to probabilities, or numbers in people's units, (n, outputs)."""
+    from nasbot.training.objective import computing_threads
     from nasbot.training.predicting import outputs_of
     from nasbot.training.predictions import answers
 
     step = None if model.preprocessing is None else model.preprocessing.preparation
 
     def answer(X: np.ndarray) -> np.ndarray:
-        return answers(outputs_of(model.network, X if step is None else step.applied(X), exact=False), data)
+        # Asked hundreds of times: threads that wait for each other take minutes on a machine that is busy.
+        with computing_threads(1):
+            return answers(outputs_of(model.network, X if step is None else step.applied(X), exact=False), data)
 
     return answer
 
