@@ -232,10 +232,10 @@ def test_compiling_comes_before_the_clock_and_is_not_counted(wine, monkeypatch, 
 
     def stop(prepared):
         assert prepared.plan.budget.seconds == 2.0
-        assert prepared.plan.search.seconds > 0.5  # LEAST_SHARE of it is what would be left
+        assert prepared.plan.search.seconds > 0.5  # LEAST_SECONDS of it are what would be left
         raise Begins
 
-    monkeypatch.setattr(searching, "LEAST_SHARE", 0.01)
+    monkeypatch.setattr(searching, "LEAST_SECONDS", 0.01)
     monkeypatch.setattr(searching, "compile_in_background", Compiling)
     monkeypatch.setattr(lengths, "calibrated", calibration)
     monkeypatch.setattr(searching, "time", SimpleNamespace(monotonic=lambda: passed[0]))
@@ -243,6 +243,12 @@ def test_compiling_comes_before_the_clock_and_is_not_counted(wine, monkeypatch, 
     with pytest.raises(Begins):
         nasbot.search(*wine, budget="2s", searcher=searcher, name=None, on_start=stop, **options)
     assert happened == (["compiled", "timed"] if searcher == "nasbot" else ["timed"])
+
+
+@pytest.mark.parametrize(("budget", "gone", "left"), [(300, 299, 16.0), (300, 200, 100.0), (10, 40, 1.5)])
+def test_getting_ready_hardly_makes_a_budget_longer(budget, gone, left):
+    """At most 5 % and a second more than was asked for, on however crowded a machine it was."""
+    assert searching._without(nasbot.Budget(seconds=budget), gone).seconds == pytest.approx(left)
 
 
 def test_a_study_remembers_its_seconds_per_trial(wine):

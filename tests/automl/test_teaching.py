@@ -1,6 +1,7 @@
 """Trees as teachers: what they say of rows that they have not seen, and who learns it."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import nasbot
 from nasbot import Layer
 from nasbot._rng import Role, derived_seed
 from nasbot.architecture import chain
-from nasbot.automl import lengths, refits, teaching
+from nasbot.automl import lengths, refits, searching, teaching
 from nasbot.automl.calibration import Calibration, calibrated
 from nasbot.automl.card import model_card
 from nasbot.automl.files import DATA
@@ -134,6 +135,21 @@ def test_as_many_rounds_as_fit_into_their_share_of_the_budget(monkeypatch, a_rou
     budget = (2.4 * (0.1 + 200 * 0.0025) + timing) / teaching.SHARE
     assert budget < teaching.MOST_SECONDS / teaching.SHARE or a_round > 1
     assert affordable_rounds(NOISY, budget, loss="squared", seed=0) == rounds
+
+
+@pytest.mark.parametrize(("slow", "timed"), [(1, [1]), (2, [1, 1]), (3, [1, 1, 11])])
+def test_a_crowded_machine_is_not_timed_for_longer_than_the_share(monkeypatch, slow, timed):
+    """From the ``slow``-th fit on each takes as long as all that trees may take."""
+    clock, fits = [0.0], []
+
+    def fitted(model, data, rows):
+        fits.append(model.max_iter)
+        clock[0] += 8.0 if len(fits) >= slow else 0.0
+
+    monkeypatch.setattr(teaching, "_fitted", fitted)
+    monkeypatch.setattr(teaching.time, "monotonic", lambda: clock[0])
+    assert affordable_rounds(NOISY, 100.0, loss="squared", seed=0) is None
+    assert fits == timed
 
 
 def test_no_rounds_without_a_budget_in_time():
@@ -379,6 +395,29 @@ def test_auto_offers_trees_where_a_short_training_gained(monkeypatch, best, shar
         assert (found.files / DATA / TREES).exists() == (share is not None)
         truth, said = found.dataset.train.y, said_of(found.dataset)[: len(found.dataset.train)]
     np.testing.assert_allclose(asked[0], [0.7 * truth + 0.3 * said, 0.4 * truth + 0.6 * said], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("gone", "asks"), [(5.9, True), (6.1, False)])
+def test_auto_asks_no_trees_where_getting_ready_took_long(monkeypatch, gone, asks):
+    """Of a budget of 20 s the yardstick has taken so many; those asked for by name are grown all the same."""
+    passed, asked = [0.0], []
+
+    class Begins(Exception):
+        pass
+
+    def taken(*arguments, **options):
+        passed[0] += gone
+
+    def begins(prepared):
+        raise Begins
+
+    monkeypatch.setattr(searching, "time", SimpleNamespace(monotonic=lambda: passed[0]))
+    monkeypatch.setattr(searching, "measured_trees", taken)
+    monkeypatch.setattr(searching, "lessons_for", lambda *arguments, **options: asked.append(options["is_named"]))
+    for tune in ("auto", "from_trees"):
+        with pytest.raises(Begins):
+            nasbot.search(X, STEPS, name=None, **{**OPTIONS, "tune": tune, "budget": "20s"}, on_start=begins)
+    assert asked == ([False, True] if asks else [True])
 
 
 def test_a_searcher_of_ones_own_may_ask_for_them():

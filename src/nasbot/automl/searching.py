@@ -72,7 +72,8 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("nasbot")
 AUTOMATIC = "…"  # a name made from the data
 FAILURES_IN_A_ROW = 3
-LEAST_SHARE = 0.3  # of a time budget, for searching, however long reading and preparing the data took
+LEAST_SHARE, LEAST_SECONDS = 0.05, 1.0  # and of a time budget, for searching, however long getting ready took
+LATE = 0.3  # of a time budget: where so much is gone, on a crowded machine, no trees are grown to learn from
 
 
 @dataclass(frozen=True)
@@ -264,7 +265,8 @@ def search(
     trees = lessons = None
     if yardstick and stored is None and (allowed := trees_seconds(total.seconds)) is not None:
         trees = measured_trees(data, seconds=allowed, seed=seed, metric=judged_by)
-    if is_named or (tune == "auto" and isinstance(searcher, str)):
+    is_late = stored is None and total.seconds is not None and time.monotonic() - begun > LATE * total.seconds
+    if is_named or (tune == "auto" and isinstance(searcher, str) and not is_late):
         lessons = lessons_for(
             data,
             total.seconds,
@@ -389,4 +391,4 @@ def _without(budget: Budget, spent: float) -> Budget:
     """What is left of a time budget when the search begins, though never so little that nothing can be searched."""
     if budget.seconds is None or spent == 0.0:
         return budget
-    return Budget(budget.trials, max(LEAST_SHARE * budget.seconds, budget.seconds - spent))
+    return Budget(budget.trials, max(LEAST_SHARE * budget.seconds + LEAST_SECONDS, budget.seconds - spent))

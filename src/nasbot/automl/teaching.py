@@ -122,11 +122,16 @@ def affordable_rounds(data: Dataset, budget: float | None, *, loss: str, seed: i
             _fitted(_boosting(data, rounds, loss, seed), data, np.arange(len(data.train)))
         return time.monotonic() - started
 
-    begun = time.monotonic()
+    end = time.monotonic() + min(MOST_SECONDS, SHARE * budget)
     seconds_of(1)  # what loads and compiles at first is no part of it
-    first, more = (seconds_of(n) for n in TIMED_ROUNDS)
+    times = []
+    for n in TIMED_ROUNDS:
+        if time.monotonic() >= end:  # a crowded machine, or a table that is too large for this
+            return None
+        times.append(seconds_of(n))
+    first, more = times
     a_round = max(0.0, more - first) / (TIMED_ROUNDS[1] - TIMED_ROUNDS[0])
-    left = min(MOST_SECONDS, SHARE * budget) - (time.monotonic() - begun)
+    left = end - time.monotonic()
     fits = math.ceil(FOLDS / n_cores()) * (1 - 1 / FOLDS)  # of all training rows, one after the other
     return next((rounds for rounds in ROUNDS if fits * (first + EXPECTED * rounds * a_round) <= left), None)
 
