@@ -13,11 +13,13 @@ killed by time; those in ``equivalent.json`` are known to change nothing, with t
 from __future__ import annotations
 
 import argparse
+import ast
 import hashlib
 import importlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import sys
@@ -32,7 +34,7 @@ from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from queue import Queue
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeGuard
 
 from tests.mutation.hand_made import FAULTS, HandMade
 from tests.mutation.mutating import Mutant, mutants
@@ -104,7 +106,7 @@ class Chosen:
 def chosen_for(
     mutant: Mutant | HandMade, package: str, reached: Sequence[Reached], seconds: float, root: Path = ROOT
 ) -> Chosen:
-    """The tests that reach its line, near and quick ones first, for so many seconds."""
+    """The tests that reach its line, for so many seconds: those that name it first, then near and quick ones."""
     if isinstance(mutant, HandMade):
         return Chosen(mutant.tests, 60.0)
     if _is_kernel(mutant) and (test := COMPILED.get(mutant.path.stem)):
@@ -113,8 +115,11 @@ def chosen_for(
     block = _blocks(root, mutant.path).get(mutant.line, file)
     own = f"tests/{package}/test_{mutant.path.stem.lstrip('_')}"
 
+    names = _names(mutant)
+
     def distance(row: Reached) -> float:
         near = 0.3 if row.test.startswith(own) else 1.0 if row.test.startswith(f"tests/{package}/") else 3.0
+        near *= 0.1 if names & _words(root, row.test) else 1.0  # it is about this function or constant
         return (row.seconds + 0.05) * near
 
     # What stands outside functions is run by whatever imports the module: those that use it are asked.
@@ -133,6 +138,39 @@ def chosen_for(
             chosen.append(row)
             total += row.seconds
     return Chosen(tuple(row.test for row in chosen), max((row.seconds for row in chosen), default=0.0))
+
+
+def _names(mutant: Mutant) -> set[str]:
+    """What a test that is about this line may call it: its function, or the constants that it sets."""
+    if mutant.function != "module":
+        return {mutant.function.split(".")[-1]}
+    with suppress(SyntaxError):
+        return {node.id for node in ast.walk(ast.parse(mutant.before)) if _is_set(node)}
+    return set()
+
+
+def _is_set(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
+def _words(root: Path, test: str) -> frozenset[str]:
+    """All words of a test; none where it is inherited from another file."""
+    file, _, name = test.partition("[")[0].partition("::")
+    return _words_of(root / file).get(name.rpartition("::")[2], frozenset())
+
+
+@cache
+def _words_of(file: Path) -> dict[str, frozenset[str]]:
+    if not file.exists():
+        return {}
+    text = file.read_text(encoding="utf-8")
+    tests = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    lines = text.splitlines()
+    first = {test.name: min([test.lineno, *(mark.lineno for mark in test.decorator_list)]) for test in tests}
+    return {
+        test.name: frozenset(re.findall(r"\w+", "\n".join(lines[first[test.name] - 1 : test.end_lineno])))
+        for test in tests
+    }
 
 
 def _is_kernel(mutant: Mutant | HandMade) -> bool:

@@ -149,6 +149,8 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
     if _is_for_types(node) or _is_patience(node):
         return
     for name, value in ast.iter_fields(node):
+        if name == "test" and _reads_to_the_end(value):
+            continue
         if name in ("annotation", "returns", "decorator_list", "bases", "type_params"):
             continue
         for child in value if isinstance(value, list) else [value]:
@@ -171,6 +173,20 @@ def _is_patience(node: ast.AST) -> bool:
         and isinstance(name := node.targets[0], ast.Name)
         and name.id.isupper()
         and any(word in name.id for word in PATIENCE)
+    )
+
+
+def _reads_to_the_end(test: ast.expr) -> bool:
+    """Of ``while block := file.read(2**20)``: the same bytes come in pieces of any size, and the loop takes them all.
+
+    A number that is not written there, but counted, is what somebody wants of the file, and no such size.
+    """
+    return (
+        isinstance(test, ast.NamedExpr)
+        and isinstance(test.value, ast.Call)
+        and isinstance(test.value.func, ast.Attribute)
+        and test.value.func.attr == "read"
+        and not any(isinstance(node, ast.Name) for size in test.value.args for node in ast.walk(size))
     )
 
 

@@ -215,6 +215,38 @@ def test_faults_made_by_hand_still_apply(fault):
     assert all((ROOT / test).exists() for test in fault.tests)
 
 
+def test_tests_that_name_a_function_or_a_constant_come_first(tmp_path):
+    code, tests = tmp_path / "src/nasbot/gp/m.py", tmp_path / "tests/gp/test_m.py"
+    for file in (code, tests):
+        file.parent.mkdir(parents=True)
+    code.write_text("LIMIT, OTHER = 5, 6\n\n\ndef least(values):\n    return min(values)\n")
+    tests.write_text(
+        "def test_a():\n    run()\n\n\n"
+        "@pytest.mark.parametrize('n', [m.LIMIT])\ndef test_b(n):\n    run(n)\n\n\n"
+        "class TestIt:\n    def test_c(self):\n        m.least([1])\n"
+    )
+    path = code.relative_to(tmp_path)
+    found = {mutant.function: mutant for mutant in mutants(path, tmp_path)}
+    blocks = frozenset(blocks_of(code.read_text(), path.as_posix()).values())
+    names = ("test_a", "test_b[5]", "TestIt::test_c", "TestIt::test_inherited")
+    reached = [Reached(f"tests/gp/test_m.py::{name}", 1.0, blocks) for name in names]
+    for function, nearest in (("module", "test_b[5]"), ("least", "TestIt::test_c")):
+        chosen = chosen_for(found[function], "gp", reached, 20.0, tmp_path)
+        assert chosen.tests[0] == f"tests/gp/test_m.py::{nearest}"
+        assert len(chosen.tests) == 4
+
+
+def test_how_much_is_read_at_once_until_the_end_is_no_slip(tmp_path):
+    (tmp_path / "m.py").write_text(
+        "def read(file):\n"
+        "    while block := file.read(2**20):\n        use(block)\n"
+        "    while block := file.read(4 * n):\n        use(block)\n"
+    )
+    found = [mutant for mutant in mutants(Path("m.py"), tmp_path) if mutant.line in (2, 4)]
+    assert [mutant.after for mutant in found if mutant.line == 2] == ["while not (block := file.read(2 ** 20)):"]
+    assert len([mutant for mutant in found if mutant.line == 4]) == 3
+
+
 def test_survivors_count_unless_they_are_known_to_change_nothing():
     (_, first), (_, second), (_, third) = sampled(("gp",), 0)[:3]
     results = [

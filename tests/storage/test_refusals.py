@@ -159,6 +159,14 @@ def test_what_can_be_read_of_a_table_from_both_ends_and_one_by_one(tmp_path):
     assert all("SELECT number, text FROM trials" in sql for sql in db.asked)
 
 
+def test_nothing_is_asked_for_alone_where_neither_end_can_be_read(tmp_path, monkeypatch):
+    rows = integrity._Rows(tmp_path / "none.sqlite")
+    asked = []
+    monkeypatch.setattr(rows, "_collect", lambda found, sql: asked.append(sql))
+    assert rows.of("trials", "number, text") == []
+    assert len(asked) == 2
+
+
 def test_a_table_that_is_whole_is_read_once(path):
     rows = integrity._Rows(path)
     assert [row[0] for row in rows.of("trials", "number, state")] == [0, 1]

@@ -367,7 +367,7 @@ class _Rows:
         if not is_whole:
             self.cut.add(table)
             self._collect(found, f"SELECT {columns} FROM {table} ORDER BY {key} DESC")
-            last = max((number for number in found if isinstance(number, int)), default=-1)
+            last = max((number for number in found if isinstance(number, int)), default=0)
             for number in range(min(last, 100_000)):
                 if number not in found:
                     self._collect(found, f"SELECT {columns} FROM {table} WHERE {key} = {number:d}")
