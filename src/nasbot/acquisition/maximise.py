@@ -8,7 +8,7 @@ one-step edits of the best it found; deciding is cheap here, so it may look at m
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby, islice
@@ -229,7 +229,15 @@ class _Candidates:
         return listed
 
     def proposable(self, n: int) -> list[Found]:
-        """The n best that may be proposed, the best first; equals in the order of their fingerprints.
+        """The n best that may be proposed."""
+        return list(islice(self._ranked(), n))
+
+    def best(self) -> Found | None:
+        """The best that may be proposed."""
+        return next(self._ranked(), None)
+
+    def _ranked(self) -> Iterator[Found]:
+        """All that may be proposed, the best first; equals in the order of their fingerprints.
 
         Fingerprints are asked for in that order, and no more than are needed: they cost more than a utility.
         """
@@ -240,11 +248,7 @@ class _Candidates:
             for _, equals in groupby(ranked, key=lambda found: found.utility)
             for pair in sorted(((Candidate(f.arch, f.params).fingerprint, f) for f in equals), key=lambda pair: pair[0])
         )
-        return list(islice((found for name, found in named if name not in self._settings.seen), n))
-
-    def best(self) -> Found | None:
-        """The best that may be proposed."""
-        return next(iter(self.proposable(1)), None)
+        return (found for name, found in named if name not in self._settings.seen)
 
 
 def by_evolution(
