@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nasbot.acquisition import EI, UCB, Acquisition, LogEI, Outlook, Thompson, acquisition_of
-from nasbot.acquisition.choices import ACQUISITIONS, description
+from nasbot.acquisition.choices import ACQUISITIONS, description, thompson_choices
 from nasbot.errors import OptionError
 from nasbot.gp.mixture import mixture_moments
 from nasbot.searchers import NASBOT
@@ -37,6 +37,33 @@ def test_thompson_draws_are_as_spread_as_the_belief_and_go_together():
 def test_thompson_draws_where_the_covariance_is_indefinite():
     draw = Thompson()(_outlook(correlation=1.5), rng=np.random.default_rng(0))
     assert np.all(np.isfinite(draw))
+
+
+SDS, ADDED = np.array([[0.5, 1.0, 2.0, 0.0], [1.0, 0.1, 0.3, 3.0]]), np.array([0.0, 0.5, -0.5, 0.1])
+MEANS = np.array([[0.0, 1.0, -1.0, 0.4], [0.3, -0.3, 0.7, 0.0]])
+
+
+@pytest.mark.parametrize("sample", [0, 1])
+def test_a_thompson_draw_is_the_mean_of_its_sample_and_what_chance_adds(sample):
+    covariance = np.stack([np.diag(sd**2) for sd in SDS])
+    outlook = Outlook(MEANS, SDS, 0.5, 7, sample, lambda: covariance)
+    chance, order = np.random.default_rng(3).standard_normal(4), np.argsort(SDS[sample])
+    expected = MEANS[sample].copy()
+    expected[order] += SDS[sample][order] * chance  # eigenvectors stand in ascending order
+    np.testing.assert_allclose(Thompson()(outlook, rng=np.random.default_rng(3)), expected)
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 9])
+def test_each_thompson_choice_is_the_best_left_under_a_draw_of_its_own(n):
+    covariance, rng = np.stack([np.diag(sd**2) for sd in SDS]), np.random.default_rng(7)
+    left, expected = set(range(4)), []
+    for _ in range(min(n, 4)):
+        sample = int(rng.integers(2))
+        draw = MEANS[sample] + ADDED
+        draw[np.argsort(SDS[sample])] += np.sort(SDS[sample]) * rng.standard_normal(4)
+        expected.append(max(left, key=lambda i, draw=draw: draw[i]))
+        left.remove(expected[-1])
+    assert thompson_choices(MEANS, covariance, ADDED, n, rng=np.random.default_rng(7)) == expected
 
 
 def test_ucb_with_a_beta_of_its_own():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nasbot.acquisition import Settings, by_evolution, by_evolution_and_climbing
-from nasbot.acquisition.maximise import CLIMBERS, EDITS_PER_STEP
+from nasbot.acquisition.maximise import CLIMBERS, EDITS_PER_STEP, _Candidates, _climb
 from nasbot.candidate import Candidate
 from nasbot.domain import Choice, Domain, Float
 from nasbot.evolution import MutationOperator, mutation_schedule, one_step_edits
@@ -85,6 +85,23 @@ def test_climbing_never_ends_below_evolution(seed):
 def test_climbing_is_worth_it():
     gains = [climb(Counted(), seed=s).best.utility - evolve(Counted(), seed=s).best.utility for s in range(8)]
     assert sum(gain > 0 for gain in gains) >= 4
+
+
+@pytest.mark.parametrize("n_evaluations", [40, 1000])
+def test_a_climber_moves_to_the_best_of_some_of_its_edits_until_none_is_better(n_evaluations):
+    utility, start = Counted(), mlp_pool()[0]
+    candidates = _Candidates(utility, Settings(({},), ()))
+    candidates.look_at([(start, start, ())])
+    _climb(candidates, MutationOperator(MLP), [start], n_evaluations, np.random.default_rng(0))
+    (_, *batches), at, before = utility.batches, start, None
+    assert len(batches) > 2
+    for batch in batches:
+        assert value_of(at) > (-np.inf if before is None else value_of(before))
+        assert set(batch) <= {edit.arch for edit in one_step_edits(at, MLP)}
+        assert len(batch) <= EDITS_PER_STEP
+        before, at = at, max(batch, key=value_of)
+    n = sum(map(len, batches))
+    assert n == n_evaluations or (n < n_evaluations and value_of(at) <= value_of(before))
 
 
 def test_climbing_starts_from_incumbents_too():

@@ -27,6 +27,11 @@ def test_the_formula():
     assert fitness_spread(g) == pytest.approx(g.std())
 
 
+def test_the_best_is_certain_at_a_temperature_near_0():
+    """Exponentials are of what values fall short of the best: those of what they exceed the worst by would overflow."""
+    assert selection_probabilities([1.0, 3.0, 2.0], temperature=1e-4).tolist() == [0.0, 1.0, 0.0]
+
+
 def test_frequencies_are_the_probabilities():
     probabilities = selection_probabilities([0.0, 1.0, 1.5, -2.0, 3.0, 0.2])
     drawn = select(probabilities, 60_000, rng=np.random.default_rng(0))

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from nasbot.architecture import Architecture, Layer, chain, initial_pool
+from nasbot.architecture import CNN, MLP_REG, Architecture, Layer, Role, Signal, chain, initial_pool
 from nasbot.evolution import MODIFIERS, Rejected, structure
 from nasbot.evolution.branching import _near_the_input
 from nasbot.evolution.structure import MAX_PATHS, random_stride
-from nasbot.evolution.wiring import units_between
+from nasbot.evolution.wiring import accepts, units_between
 from tests.evolution.vocabularies import cell, images
 
 DUP, REMOVE, SKIP, SWAP, WEDGE = (
@@ -331,3 +331,9 @@ def test_between_layers_where_no_label_fits_no_layer_is_wedged(monkeypatch):
     refused = structure._random_wedge(initial_pool("mlp-reg")[0], np.random.default_rng(0))
     assert isinstance(refused, Rejected)
     assert refused.reason == "no label fits"
+
+
+@pytest.mark.parametrize("label", [*CNN.labels, *MLP_REG.labels], ids=lambda label: label.name)
+@pytest.mark.parametrize("signal", Signal)
+def test_a_label_accepts_what_it_takes_and_an_output_anything(label, signal):
+    assert accepts(label, signal) == (label.takes in (signal, Signal.ANY) or label.role is Role.OUTPUT)
