@@ -565,3 +565,11 @@ def test_the_target_may_be_named_as_such(wine, tmp_path):
         assert repr(study.best).startswith(f"<Trial {study.best.number}: completed, ")
     with pytest.raises(OptionError, match="expected one of y and target"):
         nasbot.search(table, "kind", target="kind", budget=1, name=None, **QUICK)
+
+
+def test_an_option_that_there_is_not_is_named_with_what_is_nearest():
+    X = np.arange(60.0).reshape(20, 3)
+    with pytest.raises(OptionError, match=r"search: unknown option 'bugdet'; did you mean budget\?"):
+        nasbot.search(X, X[:, 0], bugdet=3, name=None)
+    with pytest.raises(OptionError, match=r"search: unknown option 'valid'"):
+        nasbot.search(X, X[:, 0], valid="other.csv", name=None)

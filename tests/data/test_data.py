@@ -307,6 +307,15 @@ class TestRefusals:
         with pytest.raises(DataError, match="drop: there is no column 'town'; the columns are 'size', "):
             dataset_of(table(), "price", drop=["town"])
 
+    @pytest.mark.parametrize("unit", [1e200, 1e-200])
+    def test_numbers_whose_squares_no_computer_holds(self, unit):
+        X = np.random.default_rng(0).normal(size=(60, 2))
+        with pytest.raises(DataError, match=r"target 'y': its standard deviation is .*, expected 1e-100 to 1e100"):
+            dataset_of(X, X[:, 0] * unit)
+        if unit > 1:
+            with pytest.raises(DataError, match=r"column 'x0': its standard deviation is .*; use another unit"):
+                dataset_of(X * unit, X[:, 0])
+
 
 class TestFolder:
     def test_what_was_saved_comes_back_as_maps(self, tmp_path):

@@ -276,6 +276,21 @@ def test_params_and_fidelity_reach_the_training(folder):
         objective(MLP, {"colour": "red"}, Given())
 
 
+def test_predictions_of_numbers_far_from_zero_keep_their_last_digits(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    data = dataset_of(X, 1.7e9 + 60 * X[:, 0] + rng.normal(size=100), name="seconds")
+    data.save(tmp_path / "data")
+    TrainingObjective(tmp_path / "data", SHORT, weights=tmp_path)(MLP, {}, Given())
+    valid, test = read_predictions(predictions_path(tmp_path, 3), len(data.valid))
+    assert valid.dtype == test.dtype == np.float64
+    trained = train(MLP, data, SHORT, seed=Given().seed)
+    truth = data.preprocessing.restored(data.test.y)
+    assert np.mean((test[:, 0] - truth) ** 2) == pytest.approx(trained.metrics["test_mse"], rel=1e-4)
+    ordinary = dataset_of(X, 2000 + 10 * X[:, 0], name="years").preprocessing.target
+    assert ordinary.kept_as == np.float32
+
+
 def test_predictions_are_kept_in_peoples_units(folder, tmp_path):
     TrainingObjective(folder, SHORT, weights=tmp_path)(MLP, {"preparation": "quantile"}, Given())
     data = Dataset.load(folder)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +31,8 @@ POOLS = ("default", "paper")
 COST_WEIGHT = 0.2  # of the logarithm of a network's FLOPs against log expected improvement
 
 
-def dataset_asked(X: Any, y: Any, options: dict[str, Any]) -> Dataset:
+def dataset_asked(X: Any, y: Any, options: dict[str, Any], *, beside: Iterable[str] = ()) -> Dataset:
+    """The data of a search, or what it is made from; ``beside`` are the search's own options, for hints."""
     from nasbot.data.dataset import Dataset, dataset_of, read_dataset
 
     if isinstance(X, Dataset):
@@ -37,8 +40,14 @@ def dataset_asked(X: Any, y: Any, options: dict[str, Any]) -> Dataset:
             raise OptionError("a Dataset is prepared already; expected no target and no options for data beside it")
         return X
     if isinstance(X, str | Path):
-        return read_dataset(X, y, **options)
-    return dataset_of(X, y, **options)
+        known = {*signature(read_dataset).parameters, *signature(dataset_of).parameters}
+    else:
+        known = {*signature(dataset_of).parameters}
+    if unknown := [name for name in options if name not in known]:
+        near = get_close_matches(unknown[0], sorted({*beside, *known}), n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise OptionError(f"search: unknown option {unknown[0]!r}{hint}")
+    return read_dataset(X, y, **options) if isinstance(X, str | Path) else dataset_of(X, y, **options)
 
 
 def metric_asked(given: Metric | str | None, data: Dataset) -> Metric | None:

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -203,7 +204,9 @@ def search(
     begun = time.monotonic()
     if y is not None and target is not None:
         raise OptionError("expected one of y and target: both name what is to be predicted")
-    data = dataset_asked(X, target if y is None else y, {"seed": seed, **data_options})
+    data = dataset_asked(
+        X, target if y is None else y, {"seed": seed, **data_options}, beside=signature(search).parameters
+    )
     judged_by = metric_asked(metric, data)
     data = balanced_for(judged_by, data)
     total = Budget.of(budget)

@@ -114,11 +114,13 @@ def _fitted(model: Any, data: Dataset, parts: list[Part]) -> Any:
 
 def _said(model: Any, data: Dataset, part: Part) -> np.ndarray:
     """As networks say it: numbers in people's units, or log-probabilities of all classes."""
+    from nasbot.training.predictions import people_answers
+
     if not len(part):
         return np.zeros((0, data.n_outputs), np.float32)
     if not data.is_classification:
         said = np.asarray(model.predict(part.X)).reshape(len(part), -1)
-        return np.asarray(data.preprocessing.predicted(said).reshape(said.shape), dtype=np.float32)
+        return people_answers(said, data)
     shares = np.full((len(part), data.n_outputs), LEAST_PROBABILITY)
     shares[:, model.classes_] = np.maximum(model.predict_proba(part.X), LEAST_PROBABILITY)
     return np.asarray(np.log(shares / shares.sum(axis=1, keepdims=True)), dtype=np.float32)

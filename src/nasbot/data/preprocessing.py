@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 VERSION = 1
 VERSION_WITH_PREPARATION = 2
 LIMITED = "limited number"  # the form of a target whose predictions have limits
+COARSE = 1e-4  # of a target's scale: a step of single precision that may not be seen
 Class: TypeAlias = "str | bool | int | float"
 FORMS: Mapping[type[Column], str] = {
     NumberColumn: "number",
@@ -136,6 +137,15 @@ class NumberTarget:
     def predicted(self, outputs: np.ndarray) -> np.ndarray:
         """The same for predictions: within the limits."""
         return self.restored(np.clip(outputs, *self.standard_limits) if self.limits else outputs)
+
+    @property
+    def kept_as(self) -> type[np.floating[Any]]:
+        """In which precision predictions are kept: double where steps of the single one are seen beside the scales.
+
+        Of times in seconds, for instance: 1.7e9 has steps of 128 there.
+        """
+        steps = np.spacing(np.abs(np.asarray(self.centres)).astype(np.float32))
+        return np.float64 if bool((steps > COARSE * np.asarray(self.scales)).any()) else np.float32
 
     @property
     def standard_limits(self) -> np.ndarray:

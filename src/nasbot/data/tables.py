@@ -21,6 +21,7 @@ MAX_INPUTS = 20_000  # of a network, after categories became columns of their ow
 MAX_CATEGORIES = 50  # the most frequent ones of a column; the rest share "none of these"
 FEW_CATEGORIES = 20  # which are categories even if most rows have one of their own
 KINDS = ("number", "category", "date")
+MOST_SCALE = 1e100  # of numbers that are squared
 MOSTLY_NUMBERS = 0.1  # the share of words below which a column is one of numbers with mistakes in it
 # Names of numbers that only tell rows apart, where each row has its own.
 _IDENTIFIER = re.compile(
@@ -250,7 +251,10 @@ def _number_column(name: str, values: np.ndarray, *, is_said: bool = False) -> C
             return DroppedColumn(name, "constant")
     fill = float(np.median(known))
     filled = np.where(np.isnan(values), fill, values)
-    scale = float(filled.std())
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = float(filled.std())
+    if not scale < MOST_SCALE:
+        raise DataError(f"column {name!r}: {too_far_apart(scale)}")
     return NumberColumn(
         name, fill, float(filled.mean()), scale if scale > 0 else 1.0, marks_gaps=len(known) < len(values)
     )
@@ -277,6 +281,11 @@ def _category_column(name: str, values: Sequence[str | None], train: np.ndarray,
         return DroppedColumn(name, "constant")
     frequent = sorted(counts, key=lambda value: (-counts[value], value))[:MAX_CATEGORIES]
     return CategoryColumn(name, tuple(sorted(frequent)), marks_gaps=gaps)
+
+
+def too_far_apart(scale: float) -> str:
+    """What is wrong with numbers whose squares no computer holds."""
+    return f"its standard deviation is {scale:g}, expected 1e-100 to 1e100; use another unit, or a logarithm"
 
 
 def _tell_rows_apart(values: np.ndarray) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nasbot.data.dates import is_date
 from nasbot.data.preprocessing import Class, ClassTarget, NumberTarget
-from nasbot.data.tables import array_of, is_number
+from nasbot.data.tables import MOST_SCALE, array_of, is_number, too_far_apart
 from nasbot.errors import DataError, OptionError
 
 TASKS = ("regression", "classification")
@@ -126,7 +126,11 @@ def _number_target(values: np.ndarray, train: np.ndarray, names: Sequence[str]) 
     lows, highs = part.min(axis=0), part.max(axis=0)
     beyond = BEYOND * (highs - lows)
     limits = tuple((float(low), float(high)) for low, high in zip(lows - beyond, highs + beyond, strict=True))
-    centres, scales = tuple(map(float, part.mean(axis=0))), tuple(map(float, part.std(axis=0)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        centres, scales = tuple(map(float, part.mean(axis=0))), tuple(map(float, part.std(axis=0)))
+    for label, scale in zip(labels, scales, strict=True):
+        if not 1 / MOST_SCALE < scale < MOST_SCALE:
+            raise DataError(f"target {label!r}: {too_far_apart(scale)}")
     return NumberTarget(labels, centres, scales, limits)
 
 

@@ -35,7 +35,7 @@ class CrossValidated:
     """
 
     trained: Trained
-    predictions: np.ndarray  # float32, (rows of training and validation, outputs), as of ``people_predictions``
+    predictions: np.ndarray  # (rows of training and validation, outputs), as of ``people_predictions``
 
 
 def judged_part(data: Dataset, folds: int) -> Part:

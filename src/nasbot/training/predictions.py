@@ -11,6 +11,7 @@ from torch import Tensor
 
 from nasbot.data.dataset import Dataset, Part
 from nasbot.data.metrics import METRICS, Metric, truth_of
+from nasbot.data.preprocessing import ClassTarget
 from nasbot.training.module import Network
 from nasbot.training.steps import tensor_of
 
@@ -64,15 +65,17 @@ def answers(out: np.ndarray, data: Dataset) -> np.ndarray:
 
 
 def people_predictions(network: Network, data: Dataset, part: Part) -> np.ndarray:
-    """float32 (n, outputs): numbers in people's units, within the target's limits, or log-probabilities of classes."""
+    """(n, outputs): numbers in people's units, within the target's limits, or log-probabilities of classes."""
     out = predictions(network, tensor_of(part.X)).numpy() if len(part) else np.zeros((0, data.n_outputs))
     return people_answers(out, data)
 
 
 def people_answers(out: np.ndarray, data: Dataset) -> np.ndarray:
     """The same of a network's outputs."""
-    said = out if data.is_classification else data.preprocessing.predicted(out).reshape(out.shape)
-    return np.asarray(said, dtype=np.float32)
+    target = data.preprocessing.target
+    if isinstance(target, ClassTarget):
+        return np.asarray(out, dtype=np.float32)
+    return np.asarray(data.preprocessing.predicted(out).reshape(out.shape), dtype=target.kept_as)
 
 
 def metrics_of(network: Network, data: Dataset, part: Part) -> dict[str, float]:

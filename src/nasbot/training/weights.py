@@ -34,16 +34,21 @@ def save_weights(network: Network, path: str | Path, *, about: Mapping[str, str]
 
 
 def save_predictions(valid: np.ndarray, test: np.ndarray, path: str | Path) -> None:
-    """Write the predictions for the validation rows and, behind them, for the test rows as one float32 array."""
+    """Write the predictions for the validation rows and, behind them, the test rows as one array."""
     content = io.BytesIO()
-    np.save(content, np.concatenate([valid, test]).astype(np.float32), allow_pickle=False)
+    np.save(content, np.concatenate([valid, test]), allow_pickle=False)
     _write(Path(path), content.getvalue(), "predictions")
 
 
 def read_predictions(path: str | Path, n_valid: int) -> tuple[np.ndarray, np.ndarray]:
     """What ``save_predictions`` wrote: for the validation rows, of which there are ``n_valid``, and the test rows."""
     stored = stored_array(path)
-    if not isinstance(stored, np.ndarray) or stored.dtype != np.float32 or stored.ndim != 2 or len(stored) < n_valid:
+    if (
+        not isinstance(stored, np.ndarray)
+        or stored.dtype not in (np.float32, np.float64)
+        or stored.ndim != 2
+        or len(stored) < n_valid
+    ):
         raise StorageError(f"{path}: not the predictions for {n_valid:,} validation rows and the test rows")
     return stored[:n_valid], stored[n_valid:]
 
