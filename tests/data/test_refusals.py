@@ -2,6 +2,8 @@
 
 import inspect
 import struct
+import zipfile
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -10,15 +12,73 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from nasbot.data import arrow_files, files, metrics, named, tables, targets, text_tables
+from nasbot.data import arrow_files, bounds, dates, files, metrics, named, tables, targets, text_tables
+from nasbot.data.columns import CategoryColumn, DateColumn, NumberColumn
 from nasbot.data.comparing import differences
 from nasbot.data.dataset import dataset_of
 from nasbot.data.frames import write_frame
-from nasbot.data.parts import Dataset
+from nasbot.data.parts import Dataset, stored_array
 from nasbot.data.preparations import Preparation, Quantile, Robust
 from nasbot.data.preprocessing import NumberTarget, Preprocessing
 from nasbot.data.splitting import nested_rows
 from nasbot.errors import CodecError, DataError, FileError, OptionError, StorageError
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+# What is refused, kept or shown depends on these: whoever chooses another changes it here too, and says why.
+LIMITS = {
+    "arrow_files": {"MAX_BATCHES": 100_000, "RECORD_BATCH": 3, "DICTIONARY_BATCH": 2},
+    "bounds": {"ALWAYS": 2**27, "RATIO": 100, "BYTES_PER_CELL": 8},
+    "dataset": {"SPLIT": (0.6, 0.2, 0.2), "CHANNELS": (1, 3, 4), "LONGEST_SIDE": 8},
+    "dates": {"_LOOKED_AT": 200, "CENTURY": 70},
+    "files": {
+        "MAX_COLUMNS": 400_000,
+        "SHARES": (0.6, 0.2, 0.2),
+        "MAX_PIXELS": 2**31,
+        "MAX_SHEET_ROWS": 2**20,
+        "NPY_HEADER": 2**16,
+        "MAX_TAG": 2**20,
+    },
+    "inspecting": {"NEAR_COPY": 0.9999, "SHARES": (0.6, 0.2, 0.2)},
+    "metrics": {"IMBALANCED": 0.8},
+    "named": {"NOT_HEARD": 100, "WEAKER_THAN_ALL": -105, "CIFAR_BATCH": 10_000},
+    "parts": {"FORMAT": 1, "MAX_BYTES": 2**33},
+    "preparations": {"CLIP": 3.0, "MAX_KNOTS": 256, "MAX_BINS": 16, "MAX_BIN_INPUTS": 1024},
+    "preprocessing": {"VERSION": 1, "VERSION_WITH_PREPARATION": 2},
+    "splitting": {"MIN_ROWS": 10},
+    "tables": {"MAX_INPUTS": 20_000, "MAX_CATEGORIES": 50, "FEW_CATEGORIES": 20, "MOSTLY_NUMBERS": 0.1},
+    "targets": {"MAX_CLASSES": 1000, "BEYOND": 0.1, "CLASSES_OF_WHOLE_NUMBERS": 20},
+    "text_tables": {"SAMPLE_BYTES": 65536, "SAMPLE_ROWS": 1000, "MAX_LINE": 2**25, "LONG_RUN": 4},
+}
+
+
+@pytest.mark.parametrize("module", LIMITS)
+def test_limits_that_somebody_chose(module):
+    found = import_module(f"nasbot.data.{module}")
+    assert {name: getattr(found, name) for name in LIMITS[module]} == LIMITS[module]
+
+
+DEFAULTS = {
+    dataset_of: {"task": None, "seed": 0, "split": (0.6, 0.2, 0.2), "drop_unlabelled": False},
+    files.read_images: {"size": None, "shares": (0.6, 0.2, 0.2), "seed": 0},
+    write_frame: {"overwrite": False},
+    stored_array: {"mapped": False},
+    tables.listed: {"most": 12},
+    tables._number_column: {"is_said": False},
+    tables._category_column: {"is_said": False},
+    NumberColumn: {"marks_gaps": False},
+    CategoryColumn: {"marks_gaps": False},
+    DateColumn: {"marks_gaps": False},
+    text_tables.Dialect: {"decimal": ".", "skipped": 0, "codes": ()},
+    Dataset: {"is_divided_at_random": True},
+}
+
+
+def test_what_is_meant_where_nothing_is_said():
+    for function, defaults in DEFAULTS.items():
+        said = inspect.signature(function).parameters
+        assert {name: said[name].default for name in defaults} == defaults, function
+
 
 # -- files -------------------------------------------------------------------------------------------------------------
 
@@ -67,6 +127,17 @@ def empty_sheet(path):
 def test_files(tmp_path, name, read, error, words):
     with pytest.raises(error, match=words):
         read(tmp_path / name)
+
+
+def test_an_excel_file_with_much_beside_its_sheets(tmp_path, monkeypatch):
+    path = tmp_path / "t.xlsx"
+    pd.DataFrame({"a": [1, 2], "b": [3, 4]}).to_excel(path, index=False)
+    assert files.read_table(path).shape == (2, 2)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/media/image.bin", bytes(3_000_000))
+    monkeypatch.setattr(bounds, "ALWAYS", 1000)
+    with pytest.raises(DataError, match=r"t.xlsx: its unpacked contents take 3.02 MB in memory"):
+        files.read_table(path)
 
 
 def test_as_many_columns_as_may_be(tmp_path):
@@ -221,6 +292,12 @@ def test_a_date_that_is_not_there_is_the_mean_of_those_that_are():
     assert (rows[~gaps, :n] != 0).any(axis=1).all()
 
 
+def test_a_part_of_a_date_varies_where_it_differs_by_one():
+    for other, parts in (("2021-01-05", {"year", "weekday"}), ("2020-02-05", {"month", "weekday"})):
+        column = dates.date_column("when", pd.Series(["2020-01-05", other] * 5), np.arange(10))
+        assert set(column.parts) == parts
+
+
 def test_inputs_of_a_preparation():
     def of(*inputs, n=3, form=lambda i: Robust(i, 0.0, 1.0)):
         return Preparation("robust", n, tuple(form(i) for i in inputs))
@@ -311,6 +388,22 @@ def test_stored_descriptions_that_are_taken():
         whole = {**records("inputs"), part: record}
         assert Preprocessing.from_dict(whole).to_dict() == whole
     assert isinstance(Preprocessing.from_dict(records("inputs")).target, NumberTarget)
+
+
+def test_predictions_of_older_data_have_no_limits():
+    target = NumberTarget(("a", "b"), (1.0, 2.0), (2.0, 4.0))
+    assert target.standard_limits.tolist() == [[-np.inf] * 2, [np.inf] * 2]
+    assert target.predicted(np.array([[1e9, -1e9]])).tolist() == [[2e9 + 1, -4e9 + 2]]
+    within = NumberTarget(("a",), (1.0,), (2.0,), ((0.0, 5.0),))
+    assert within.standard_limits.tolist() == [[-0.5], [2.0]]
+    assert within.predicted(np.array([[-9.0], [0.5], [9.0]])).tolist() == [0.0, 2.0, 5.0]
+
+
+def test_a_class_that_is_neither_there_nor_predicted_is_in_no_mean():
+    truth, predicted = np.array([0, 1, 1]), np.array([[0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [0.6, 0.4, 0.0]])
+    for name in ("f1", "f1-weighted", "balanced-accuracy", "accuracy"):
+        assert metrics.METRICS[name](truth, predicted) == metrics.METRICS[name](truth, predicted[:, :2])
+    assert metrics.METRICS["f1"](truth, predicted) == pytest.approx(2 / 3)
 
 
 # -- data sets ---------------------------------------------------------------------------------------------------------

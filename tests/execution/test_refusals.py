@@ -1,11 +1,13 @@
 """What happens where processes, folders and networks of evaluations fail at odd moments, one by one."""
 
+import inspect
 import os
 import resource
 import subprocess
 import sys
 import tempfile
 import threading
+from importlib import import_module
 from types import SimpleNamespace
 
 import pytest
@@ -13,15 +15,66 @@ import pytest
 from nasbot.architecture import initial_pool
 from nasbot.candidate import Candidate
 from nasbot.errors import OptionError
-from nasbot.execution import LocalExecutor, SpawnExecutor, _child, _sending, _spawned_process, ray_cluster, spawned
+from nasbot.execution import (
+    LocalExecutor,
+    SimulatedExecutor,
+    SpawnExecutor,
+    _child,
+    _sending,
+    _spawned_process,
+    ray_cluster,
+    spawned,
+)
 from nasbot.execution._fork_server import ForkServer
 from nasbot.execution._transfer import Unpacked
 from nasbot.execution.base import Job
+from nasbot.execution.evaluation import LiveTrial
+from nasbot.execution.interruption import leaving_on_signals
+from nasbot.execution.processes import process_executor
 from nasbot.execution.ray_cluster import RayExecutor
 from nasbot.trial import Failed, FailureCause, Scored
 from tests.execution import objectives
 
 POOL = [Candidate(arch) for arch in initial_pool("mlp-reg")]
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+# What is refused, kept or shown depends on these: whoever chooses another changes it here too, and says why.
+LIMITS = {
+    "_child": {"ROOM_TO_REPORT": 64_000_000},
+    "_fork_server_process": {"MAX_REQUEST": 1 << 17},
+    "_frames": {"MAX_FRAME": 16_000_000, "CANNOT_SEND": 70},
+    "_supervisor": {"PR_SET_PDEATHSIG": 1, "PR_SET_CHILD_SUBREAPER": 36},
+    "evaluation": {"MAX_MESSAGE": 500, "MAX_TRACEBACK": 4000, "MAX_STEP": 2**62},
+    "interruption": {"EXIT_CODE": 130},
+    "local": {"TAIL_BYTES": 4000, "READ_BYTES": 1 << 16},
+    "spawned": {"TAIL_BYTES": 4000, "READ_BYTES": 1 << 16},
+}
+
+
+@pytest.mark.parametrize("module", LIMITS)
+def test_limits_that_somebody_chose(module):
+    found = import_module(f"nasbot.execution.{module}")
+    assert {name: getattr(found, name) for name in LIMITS[module]} == LIMITS[module]
+
+
+DEFAULTS = {
+    LocalExecutor: {"slots": 1},
+    SpawnExecutor: {"slots": 1, "limits": None, "threads": None, "preload": ()},
+    SimulatedExecutor: {"slots": 1},
+    process_executor: {"slots": 1},
+    RayExecutor: {"cpus_per_trial": 1, "gpus_per_trial": 0},
+    Job: {"seed": 0, "fidelity": 1.0},
+    LiveTrial: {"raises": True},
+    leaving_on_signals: {"second_kills": False},
+}
+
+
+def test_what_is_meant_where_nothing_is_said():
+    for function, defaults in DEFAULTS.items():
+        said = inspect.signature(function).parameters
+        assert {name: said[name].default for name in defaults} == defaults, function
+
 
 # -- in the process of an evaluation -----------------------------------------------------------------------------------
 

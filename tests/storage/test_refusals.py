@@ -1,15 +1,17 @@
 """What is refused or given up, in the words that a person reads; and what is kept of it."""
 
+import inspect
 import os
 import shutil
 import sqlite3
 import weakref
 from contextlib import closing
+from importlib import import_module
 
 import pytest
 
 from nasbot.errors import FileError, OptionError, StorageError, StudyError
-from nasbot.storage import Run, SqliteStorage, _sqlite_file, examine, integrity
+from nasbot.storage import Run, SqliteStorage, _sqlite_file, examine, integrity, open_storage
 from nasbot.storage._lock import DriverLock
 from nasbot.storage._rows import _forecast_of, _origin_of
 from nasbot.storage.postgres import connecting
@@ -36,6 +38,47 @@ def execute(path, *statements):
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         for statement in statements:
             db.execute(statement)
+
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+# What is refused, kept or shown depends on these: whoever chooses another changes it here too, and says why.
+LIMITS = {
+    "_lock": {"MAX_HOLDER_BYTES": 1000, "TRIES": 10},
+    "_pages": {
+        "FILE_HEADER": 100,
+        "LOG_HEADER": 32,
+        "FRAME_HEADER": 24,
+        "LEAF": 13,
+        "INTEGER_BYTES": {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8},
+        "MAX_PAYLOAD": 64_000_000,
+    },
+    "_rows": {"LATEST": 1e15, "N_OLD": 15},
+    "_schema": {"APPLICATION_ID": 0x4E415342, "WITH_RUNS": 2, "WITH_CANDIDATES": 3},
+    "_sqlite_file": {"MAX_CELL_BYTES": 64_000_000, "MIN_STEPS": 200_000, "STEPS_PER_BYTE": 20, "STEPS_PER_CALL": 1000},
+    "integrity": {"SHOWN_PROBLEMS": 20},
+    "postgres.tables": {"VERSION": 1, "MAX_CELL_BYTES": 64_000_000, "MAKING": 0x6E617362},
+}
+
+
+@pytest.mark.parametrize("module", LIMITS)
+def test_limits_that_somebody_chose(module):
+    found = import_module(f"nasbot.storage.{module}")
+    assert {name: getattr(found, name) for name in LIMITS[module]} == LIMITS[module]
+
+
+DEFAULTS = {
+    open_storage: {"vocabulary": None, "read_only": False, "shared": False},
+    SqliteStorage: {"read_only": False, "patience": 600.0},
+    PostgresStorage: {"read_only": False, "shared": False, "patience": 600.0, "grace": 10.0, "silence": 60.0},
+    _sqlite_file.check_file: {"any_content": False},
+}
+
+
+def test_what_is_meant_where_nothing_is_said():
+    for function, defaults in DEFAULTS.items():
+        said = inspect.signature(function).parameters
+        assert {name: said[name].default for name in defaults} == defaults, function
 
 
 # -- files of SQLite ---------------------------------------------------------------------------------------------------

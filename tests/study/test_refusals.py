@@ -1,6 +1,8 @@
 """What a study refuses and how it says so, and the lines that people paste."""
 
+import inspect
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -10,15 +12,60 @@ from nasbot.errors import StudyError, VocabularyError
 from nasbot.execution import Finished, Reported, SimulatedExecutor
 from nasbot.storage import Request, RequestKind, RunState
 from nasbot.study import Budget, Study, StudyView
+from nasbot.study import loop as loop_module
+from nasbot.study.driver import Driver
 from nasbot.study.loop import Loop
 from nasbot.study.rebuilding import space_from_settings
 from nasbot.study.runs import command_line, with_longer_budget
 from nasbot.study.settings import check_same, how_to_name, naming_vocabulary
+from nasbot.study.status import StudyStatus
 from nasbot.trial import Failed, FailureCause, History, Point, Scored, Trial
 from tests.study.objectives import score
 from tests.study.searchers import Sensitive
 
 POOL = [Candidate(arch) for arch in initial_pool("mlp-reg")]
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+# What is refused, kept or shown depends on these: whoever chooses another changes it here too, and says why.
+LIMITS = {
+    "budget": {"WHOLE_FROM": 10.0},
+    "settings": {"SHOWN_DIFFERENCES": 10, "DIGEST_CHARACTERS": 16},
+    "view": {"MOST_AT_ONCE": 2000},
+}
+
+
+@pytest.mark.parametrize("module", LIMITS)
+def test_limits_that_somebody_chose(module):
+    found = import_module(f"nasbot.study.{module}")
+    assert {name: getattr(found, name) for name in LIMITS[module]} == LIMITS[module]
+
+
+DEFAULTS = {
+    Study: {"seed": 0, "direction": "maximise", "pool": None, "context": None, "pacer": None, "taken_over": ()},
+    Study.open: {"fork": None, "shared": False},
+    Study.enqueue: {"fidelity": 1.0},
+    Study.optimise: {
+        "workers": 1,
+        "executor": None,
+        "timeout_per_trial": None,
+        "memory_per_trial": None,
+        "max_consecutive_failures": 3,
+        "overtime": None,
+        "proposes": True,
+        "stop_when_settled": False,
+    },
+    Loop: {"proposes": True},
+    Driver.begin: {"proposes": True},
+    StudyStatus: {"n_drivers": 0},
+}
+
+
+def test_what_is_meant_where_nothing_is_said():
+    for function, defaults in DEFAULTS.items():
+        said = inspect.signature(function).parameters
+        assert {name: said[name].default for name in defaults} == defaults, function
+
 
 # -- the loop ----------------------------------------------------------------------------------------------------------
 
@@ -101,6 +148,17 @@ def test_a_run_turns_as_it_is_asked(kind, stopping, answer, state, flags):
     turned = [] if state is None else [("note_run", state)]
     assert run._driver.noted == [*turned, ("answer", asked(kind), answer)]
     assert (run._is_paused, run.is_stopping, run._ends_now) == flags
+
+
+def test_a_paused_run_sleeps_until_it_is_resumed(monkeypatch):
+    study, slept, answers = Study.in_memory(Sensitive(n_pool=1), seed=1), [], []
+    open_requests = iter([[], [asked("pause")], [], [], [asked("resume")]])
+    monkeypatch.setattr(study._driver, "requests", lambda: next(open_requests, []))
+    monkeypatch.setattr(study._driver, "answer", lambda request, text: answers.append(text))
+    monkeypatch.setattr(loop_module.time, "sleep", slept.append)
+    study.optimise(score, 2)
+    assert (slept, answers) == ([0.5] * 3, ["paused", "running"])
+    assert len(study.history.completed) == 2
 
 
 def test_what_waits_is_dropped_in_its_order():
