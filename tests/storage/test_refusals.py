@@ -4,14 +4,27 @@ import inspect
 import os
 import shutil
 import sqlite3
+import threading
 import weakref
 from contextlib import closing
 from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from nasbot.errors import FileError, OptionError, StorageError, StudyError
-from nasbot.storage import Run, SqliteStorage, _sqlite_file, examine, integrity, open_storage
+from nasbot.storage import (
+    Run,
+    SqliteStorage,
+    _lock,
+    _sqlite_file,
+    examine,
+    integrity,
+    open_storage,
+    post_request,
+    repair,
+)
 from nasbot.storage._lock import DriverLock
 from nasbot.storage._rows import _forecast_of, _origin_of
 from nasbot.storage.postgres import connecting
@@ -126,6 +139,59 @@ def test_a_holder_that_cannot_be_read_has_no_name(path, monkeypatch):
     lock.release()
 
 
+def n_open():
+    return len([*Path("/proc/self/fd").iterdir()])
+
+
+def test_a_study_leaves_nothing_open(tmp_path):
+    before = n_open()
+    storage = SqliteStorage(tmp_path / "new" / "study.sqlite")
+    storage.create(SETTINGS, [sample_trial(0)])
+    post_request(storage.path, "pause")
+    storage.save(sample_trial(0).begun(1.0))
+    storage.close()
+    reader = SqliteStorage(storage.path, read_only=True)
+    assert len(reader.history()) == 1
+    reader.close()
+    assert examine(storage.path).is_intact
+    assert repair(storage.path, tmp_path / "copy.sqlite").lost == ()
+    assert n_open() == before
+
+
+@pytest.mark.parametrize("has_flock", [True, False])
+def test_a_lock_that_is_not_got_leaves_nothing_open(path, monkeypatch, has_flock):
+    def broken(*_):
+        raise OSError(5, "Input/output error")
+
+    if not has_flock:
+        monkeypatch.setattr("nasbot.storage._exclusive.fcntl", None)
+    before = n_open()
+    lock = DriverLock(path)
+    held = n_open()
+    with pytest.raises(StudyError, match="is being driven"):
+        DriverLock(path)
+    if has_flock:  # without it SQLite keeps a file open that it has locked itself
+        assert n_open() == held > before
+    lock.release()
+    monkeypatch.setattr(_lock, "_tried", broken)
+    with pytest.raises(FileError, match=r"cannot lock .*study.sqlite.lock: Input/output error$"):
+        DriverLock(path)
+    assert n_open() == before
+
+
+def test_signs_of_life_begin_again_after_a_rest(path, monkeypatch):
+    monkeypatch.setattr(_lock, "BEAT_SECONDS", 0.001)
+    lock, beats = DriverLock(path), threading.Semaphore(0)
+    monkeypatch.setattr(lock, "_touch", beats.release)
+    for _ in range(2):
+        lock.beat()
+        assert all(beats.acquire(timeout=60) for _ in range(3))  # the first now, others from the thread
+        lock.rest()
+        while beats.acquire(blocking=False):
+            pass
+    lock.release()
+
+
 def test_settings_that_are_damaged_are_not_migrated(tmp_path):
     path = shutil.copy(FOLDER / "version-1.sqlite", tmp_path)
     execute(path, "UPDATE settings SET crc = crc + 1")
@@ -200,6 +266,32 @@ def test_what_can_be_read_of_a_table_from_both_ends_and_one_by_one(tmp_path):
     assert rows.cut == {"trials"}
     assert len(db.asked) == 2 + 4  # only what neither end gave is asked for alone
     assert all("SELECT number, text FROM trials" in sql for sql in db.asked)
+
+
+def test_a_trial_that_is_damaged_and_the_last_is_named(path, tmp_path):
+    execute(path, "UPDATE trials SET attempts = 5 WHERE number = 1")
+    found = repair(path, tmp_path / "copy.sqlite")
+    assert (found.n_trials, found.n_outcomes, found.lost) == (1, 1, ("trial 1",))
+
+
+class Circle:
+    """Trials that come again, as where pages point at each other."""
+
+    def execute(self, sql, *_):
+        rows = [(number, *[None] * 5, None) for number in (0, 1, 1, 2)] if "FROM trials ORDER" in sql else []
+        return rows or SimpleNamespace(fetchall=list)
+
+
+def test_trials_that_come_again_are_named_once(monkeypatch):
+    monkeypatch.setattr(integrity, "_whole_trial", lambda *_: None)
+    problems = []
+    assert integrity._examine_trials(Circle(), 3, None, problems) == 2
+    assert problems == ["trial 1 comes again after trial 1"]
+
+
+def test_a_file_that_is_no_database_is_not_asked(tmp_path):
+    (tmp_path / "none.sqlite").write_bytes(b"no database at all" * 100)
+    assert integrity._Rows(tmp_path / "none.sqlite")._db is None
 
 
 def test_nothing_is_asked_for_alone_where_neither_end_can_be_read(tmp_path, monkeypatch):
