@@ -4,6 +4,7 @@ import inspect
 import struct
 import zipfile
 from importlib import import_module
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -249,6 +250,15 @@ def test_targets_that_are_no_array(what):
         targets.labelled(what)
 
 
+@pytest.mark.parametrize(
+    ("values", "first"), [([True, 2, 3], "True"), ([1, "two", "three"], "two"), (["one", "two"], "one")], ids=str
+)
+def test_targets_that_are_no_numbers(values, first):
+    given = np.array(values, dtype=object)
+    with pytest.raises(DataError, match=f"^target 'y': '{first}' is not a number, so it cannot be predicted as one"):
+        targets.target_of(given, np.arange(2), task="regression", names=["y"])
+
+
 def test_numbers_named_as_identifiers_that_are_none():
     """Whole numbers, all different, tell rows apart; where one is not whole or comes twice they are numbers."""
     kinds = []
@@ -306,8 +316,9 @@ def test_inputs_of_a_preparation():
     for wrong in ((0, 0), (1, 0), (3,), (-1,)):
         with pytest.raises(CodecError, match=r"^preparation: expected ascending inputs below 3$"):
             of(*wrong)
+    assert of().shape == (3,)
     with pytest.raises(CodecError, match=r"^preparation: expected numbers of the form 'robust'$"):
-        of(0, form=lambda i: Quantile(i, (0.0, 1.0), (0.0, 1.0)))
+        of(0, 1, form=lambda i: Quantile(i, (0.0, 1.0), (0.0, 1.0)) if i else Robust(i, 0.0, 1.0))
 
 
 def test_shares_of_rows_are_the_same_rows_for_ever():
@@ -418,6 +429,29 @@ def test_class_weights_that_belong_to_other_classes(tmp_path):
     stored.write_text(stored.read_text().replace("[2.0, 1.0, 1.0]", "[2.0, 1.0]"))
     with pytest.raises(StorageError, match=r"data: 2 class weights for 3 classes$"):
         Dataset.load(tmp_path / "data")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"indices": [range(10), range(10, 20), range(20, 30)]},
+        {"class_weight": {"0": 2}},
+        {"sample_weight": np.linspace(1, 2, 30)},
+    ],
+    ids=lambda options: "".join(options) or "plain",
+)
+def test_data_come_back_from_their_folder(tmp_path, options):
+    data = dataset_of(np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3, **options)
+    data.save(tmp_path / "data")
+    found = Dataset.load(tmp_path / "data")
+    for name in ("kind", "name", "n_outputs", "preprocessing", "class_weights", "is_divided_at_random", "fingerprint"):
+        assert getattr(found, name) == getattr(data, name), name
+    assert found.is_divided_at_random is ("indices" not in options)
+    for part, array in product(("train", "valid", "test"), ("X", "y", "weights")):
+        there, here = (getattr(getattr(of, part), array) for of in (found, data))
+        assert (there is None) is (here is None)
+        np.testing.assert_array_equal(there if there is not None else 0, here if here is not None else 0)
 
 
 def test_data_without_test_rows_are_compared():

@@ -186,7 +186,9 @@ def test_signs_of_life_begin_again_after_a_rest(path, monkeypatch):
     for _ in range(2):
         lock.beat()
         assert all(beats.acquire(timeout=60) for _ in range(3))  # the first now, others from the thread
+        thread = lock._beating
         lock.rest()
+        assert not thread.is_alive()
         while beats.acquire(blocking=False):
             pass
     lock.release()

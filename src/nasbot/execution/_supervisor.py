@@ -46,7 +46,7 @@ IGNORED = signals("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGPIPE"
 
 def prctl(option: int, value: int) -> None:
     """Ask the kernel for one of its favours to this process."""
-    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def close_all_but(*kept: int) -> None:
