@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nasbot.acquisition import EI, UCB, Acquisition, LogEI, Outlook, Thompson, acquisition_of
-from nasbot.acquisition.choices import ACQUISITIONS, description, thompson_choices
+from nasbot.acquisition.choices import ACQUISITIONS, N_DRAWS, description, improving_choices
 from nasbot.errors import OptionError
 from nasbot.gp.mixture import mixture_moments
 from nasbot.searchers import NASBOT
@@ -54,16 +54,18 @@ def test_a_thompson_draw_is_the_mean_of_its_sample_and_what_chance_adds(sample):
 
 
 @pytest.mark.parametrize("n", [1, 3, 4, 9])
-def test_each_thompson_choice_is_the_best_left_under_a_draw_of_its_own(n):
+def test_where_nothing_gains_each_choice_is_the_best_left_under_a_draw_of_its_own(n):
+    """The twin draws as the code does; of what cannot be reached only the draws tell one from another."""
     covariance, rng = np.stack([np.diag(sd**2) for sd in SDS]), np.random.default_rng(7)
+    draws = np.repeat(MEANS, N_DRAWS // 2, axis=0)
+    for sample, rows in enumerate((slice(N_DRAWS // 2), slice(N_DRAWS // 2, None))):
+        order = np.argsort(SDS[sample])
+        draws[rows, order] += SDS[sample][order] * rng.standard_normal((N_DRAWS // 2, 4))
     left, expected = set(range(4)), []
-    for _ in range(min(n, 4)):
-        sample = int(rng.integers(2))
-        draw = MEANS[sample] + ADDED
-        draw[np.argsort(SDS[sample])] += np.sort(SDS[sample]) * rng.standard_normal(4)
+    for draw in (draws + ADDED)[rng.permutation(N_DRAWS)][: min(n, 4)]:
         expected.append(max(left, key=lambda i, draw=draw: draw[i]))
         left.remove(expected[-1])
-    assert thompson_choices(MEANS, covariance, ADDED, n, rng=np.random.default_rng(7)) == expected
+    assert improving_choices(MEANS, covariance, ADDED, 1e9, n, rng=np.random.default_rng(7)) == expected
 
 
 def test_ucb_with_a_beta_of_its_own():

@@ -1,9 +1,9 @@
-"""Many workers at once: one belief, a Thompson draw for each."""
+"""Many workers at once: one belief, and choices that add to each other."""
 
 import numpy as np
 import pytest
 
-from nasbot.acquisition import thompson_choices
+from nasbot.acquisition import improving_choices
 from nasbot.domain import Choice
 from nasbot.errors import OptionError
 from nasbot.execution import SimulatedExecutor
@@ -48,20 +48,51 @@ def test_nothing_is_chosen_at_once_while_nothing_is_believed():
     assert propose_many(searcher(800), scored([]), 5) == []
 
 
-def test_draws_choose_what_may_be_best_and_not_what_is_alike():
-    """Ten copies of one candidate share its chances; three others have their own."""
-    n_alike = 10
-    covariance = np.zeros((1, 13, 13))
-    covariance[0, :n_alike, :n_alike] = 1.0
-    covariance[0, range(n_alike, 13), range(n_alike, 13)] = 1.0
-    mean = np.zeros((1, 13))
-    first = [thompson_choices(mean, covariance, np.zeros(13), 1, rng=np.random.default_rng(s))[0] for s in range(400)]
-    assert np.mean([choice < n_alike for choice in first]) == pytest.approx(0.25, abs=0.08)
+def choices(mean, covariance, n, *, added=None, best_value=0.0, seed=0):
+    none = np.zeros(mean.shape[1])
+    rng = np.random.default_rng(seed)
+    return improving_choices(mean, covariance, none if added is None else added, best_value, n, rng=rng)
+
+
+def ten_alike_and_three_others():
+    """Of unit variance, the ten perfectly correlated."""
+    covariance = np.eye(13)[None]
+    covariance[0, :10, :10] = 1.0
+    return np.zeros((1, 13)), covariance
+
+
+def test_of_candidates_believed_alike_one_is_chosen_before_the_others():
+    mean, covariance = ten_alike_and_three_others()
+    for seed in range(20):
+        first = choices(mean, covariance, 4, seed=seed)
+        assert sorted(first)[1:] == [10, 11, 12]
+        assert min(first) < 10
+
+
+def test_the_hopeless_and_the_impossible_come_last():
+    mean, covariance = ten_alike_and_three_others()
     mean[0, 12] = -50.0
-    chosen = thompson_choices(mean, covariance, np.zeros(13), 12, rng=np.random.default_rng(0))
-    assert sorted(chosen) == list(range(12)), "the hopeless one is not among the first twelve"
+    assert sorted(choices(mean, covariance, 12)) == list(range(12))
     impossible = np.where(np.arange(13) == 3, -np.inf, 0.0)
-    assert 3 not in thompson_choices(mean, covariance, impossible, 11, rng=np.random.default_rng(0))
+    chosen = choices(mean, covariance, 13, added=impossible)
+    assert chosen[-1] == 3
+    assert sorted(chosen) == list(range(13))
+    assert len(choices(mean, covariance, 99)) == 13
+
+
+def test_each_adds_most_to_the_expected_gain_of_all():
+    """Against a hundred times as many draws of the twin's own, by two beliefs that differ."""
+    rng = np.random.default_rng(5)
+    roots = rng.normal(size=(2, 6, 6)) / 2
+    mean, covariance, best_value = rng.normal(size=(2, 6)) / 2, roots @ roots.swapaxes(1, 2), np.array([[0.3], [0.8]])
+    added = rng.normal(size=6) / 2
+    draws = [rng.multivariate_normal(mean[s], covariance[s], size=50_000) - best_value[s] for s in range(2)]
+    gains = np.maximum(np.concatenate(draws), 0.0)
+    chosen = choices(mean, covariance, 4, added=added, best_value=best_value)
+    for k, one in enumerate(chosen):
+        before = gains[:, chosen[:k]].max(axis=1, initial=0.0)
+        adds = np.exp(added) * (np.maximum(gains, before[:, None]) - before[:, None]).mean(axis=0)
+        assert adds[one] > 0.9 * adds.max(), f"choice {k}"
 
 
 def _study(**options):

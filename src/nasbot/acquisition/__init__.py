@@ -9,7 +9,7 @@ from nasbot.acquisition.choices import (
     Thompson,
     Uniform,
     acquisition_of,
-    thompson_choices,
+    improving_choices,
 )
 from nasbot.acquisition.feasibility import Feasibility
 from nasbot.acquisition.functions import (
@@ -40,9 +40,9 @@ __all__ = [
     "by_evolution",
     "by_evolution_and_climbing",
     "expected_improvement",
+    "improving_choices",
     "log_averaged",
     "log_expected_improvement",
-    "thompson_choices",
     "uniform",
     "upper_confidence_bound",
 ]

@@ -10,6 +10,7 @@ NASBOT(space=space, acquisition=Mean())
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -29,6 +30,7 @@ from nasbot.acquisition.functions import (
 from nasbot.errors import OptionError
 
 Floats = NDArray[np.float64]
+N_DRAWS = 512  # joint ones, by which candidates for many workers are compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,22 +108,33 @@ class Thompson(Acquisition):
         return draw
 
 
-def thompson_choices(mean: Floats, covariance: Floats, added: Floats, n: int, *, rng: np.random.Generator) -> list[int]:
-    """Which of m candidates to evaluate at once: n of them, each the best left under a joint draw of its own.
+def improving_choices(
+    mean: Floats, covariance: Floats, added: Floats, best_value: float | Floats, n: int, *, rng: np.random.Generator
+) -> list[int]:
+    """Which n of m candidates to evaluate at once: one by one that which adds most to what they gain together.
 
-    Mean (s, m) and covariance (s, m, m) of s hyper-parameter samples, one of which each draw is made from; ``added``
-    (m,) counts beside every draw. Candidates that are believed alike are good in the same draws, so they share one
-    chance, and different ones get theirs: that is what makes the choices diverse.
+    The gain is the expected improvement of the best of them over ``best_value``, by joint draws from mean (s, m) and
+    covariance (s, m, m) of s hyper-parameter samples; what a candidate adds counts exp(``added``) (m,) times. Of
+    candidates that are believed alike a second one adds nothing, which is what makes the choices diverse. Where no draw
+    gains any more, the others are each the best left under a draw of its own.
     """
-    roots = [_root(each) for each in covariance]
+    n_each = math.ceil(N_DRAWS / len(mean))
+    means = zip(mean, covariance, strict=True)
+    drawn = np.concatenate([at + rng.standard_normal((n_each, len(at))) @ _root(about).T for at, about in means])
+    reached = np.repeat(np.broadcast_to(np.ravel(best_value), len(mean)), n_each)
+    weights, added = np.exp(added), np.maximum(added, -1e300)  # what cannot be comes last, and only once
     left = np.ones(mean.shape[1], dtype=bool)
     chosen: list[int] = []
-    for _ in range(min(n, mean.shape[1])):
-        sample = int(rng.integers(len(mean)))
-        draw = mean[sample] + roots[sample] @ rng.standard_normal(mean.shape[1]) + added
-        best = int(np.where(left, draw, -np.inf).argmax())
+    for draw in itertools.cycle(drawn[rng.permutation(len(drawn))]):
+        if len(chosen) >= min(n, len(left)):
+            break
+        adds = np.maximum(drawn - reached[:, None], 0.0).mean(axis=0) * weights
+        best = int(np.where(left, adds, -np.inf).argmax())
+        if adds[best] <= 0.0:
+            best = int(np.where(left, draw + added, -np.inf).argmax())
         left[best] = False
         chosen.append(best)
+        reached = np.maximum(reached, drawn[:, best])
     return chosen
 
 

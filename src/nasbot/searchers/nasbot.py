@@ -32,7 +32,7 @@ from nasbot.acquisition import (
     acquisition_of,
     by_evolution,
     by_evolution_and_climbing,
-    thompson_choices,
+    improving_choices,
     uniform,
 )
 from nasbot.architecture import Architecture, Vocabulary
@@ -221,9 +221,9 @@ class NASBOT(PoolSearcher):
 
     @on_one_blas_thread
     def propose_many(self, history: History, n: int, *, rng: np.random.Generator) -> list[Proposal]:
-        """Networks for n workers at once: each the best of a common list under a Thompson draw of its own.
+        """Networks for n workers at once, of a common list: one by one that which adds most to their expected gain.
 
-        The list is what evolution and climbing find under other Thompson draws. None where nothing is believed yet,
+        The list is what evolution and climbing find under a few Thompson draws. None where nothing is believed yet,
         and with fidelities, where whom to promote depends on each network asked for before.
         """
         for_belief, for_draws, *rounds = rng.spawn(2 + math.ceil(n / N_PER_ROUND))
@@ -252,7 +252,7 @@ class NASBOT(PoolSearcher):
         mean, variance, _ = view.predict(rows)
         added = view.log_feasible(rows) - self._log_costs(history)([each.arch for each in asked])
         covariance = view.belief.covariance(rows[: view.n_known, :], among)
-        chosen = thompson_choices(mean, covariance, added, n, rng=for_draws)
+        chosen = improving_choices(mean, covariance, added, view.incumbent, n, rng=for_draws)
         averages = mixture_moments(mean, variance)
         seconds = {purpose: taken / len(chosen) for purpose, taken in clock.seconds.items()}
         batch = {"batch": {"first": len(history), "size": n}}
