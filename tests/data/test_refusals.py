@@ -282,6 +282,13 @@ def test_spaces_between_values():
         assert text_tables._header(None, "\n".join(lines).encode(), "utf-8")[0].separator == separator
 
 
+def test_rows_that_fit_into_half_of_what_is_allowed(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_bytes(b"a")
+    monkeypatch.setattr(bounds, "ALWAYS", 1600)
+    for width, rows in ((0, 100), (1, 100), (2, 50), (100, 1), (1000, 1)):
+        assert text_tables._rows_that_fit(tmp_path / "t.csv", width) == rows
+
+
 # -- what is prepared --------------------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -22,6 +23,7 @@ from nasbot.execution import (
     _child,
     _sending,
     _spawned_process,
+    _tree,
     ray_cluster,
     spawned,
 )
@@ -125,6 +127,17 @@ def test_a_fork_server_that_somebody_else_has_collected_is_gone():
     server.pid = os.getppid()  # which is no child of ours
     assert not server._is_running()
     assert server.pid == 0
+
+
+def test_not_every_process_is_looked_at_where_the_kernel_names_children(monkeypatch):
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        assert child.pid in _tree.descendants(os.getpid())
+        monkeypatch.setattr(_tree, "_children_of_all", lambda: pytest.fail("all were looked at"))
+        if Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").exists():
+            assert child.pid in _tree.descendants(os.getpid())
+    finally:
+        child.communicate(b"\n")
 
 
 # -- workers of this machine -------------------------------------------------------------------------------------------

@@ -112,6 +112,15 @@ def test_an_outcome_that_a_reader_knew_is_gone(path):
     reader.close()
 
 
+def test_a_first_glance_looks_at_no_checksum(path):
+    execute(path, "UPDATE trials SET value = 9.0 WHERE number = 0")
+    reader = SqliteStorage(path, read_only=True)
+    assert [line.value for line in reader.quick_lines()] == [9.0, None]
+    with pytest.raises(StorageError, match="trial 0 is damaged"):
+        reader.lines()
+    reader.close()
+
+
 def test_a_file_that_is_gone_without_room_for_a_copy(path, monkeypatch):
     driver = SqliteStorage(path)
     for file in path.parent.glob("study.sqlite*"):
