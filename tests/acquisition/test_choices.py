@@ -118,6 +118,11 @@ class Mean(Acquisition):
         return self.weight * outlook.mean.mean(axis=0)
 
 
+def test_an_acquisition_without_a_formula_says_so():
+    with pytest.raises(NotImplementedError):
+        Acquisition()(_outlook(), rng=np.random.default_rng(0))
+
+
 def test_a_users_own_acquisition():
     searcher = made(NASBOT, acquisition=Mean(2.0))
     assert searcher.settings()["acquisition"]["repr"] == "Mean(weight=2.0)"

@@ -198,3 +198,18 @@ def test_asking_ends_after_so_many_tries_in_all_and_so_many_in_vain(every, n_fou
 
     found = Evolution(now_and_then, initial_pool("mlp-reg")).ask(20, rng=np.random.default_rng(0))
     assert (len(found), n_asked) == (n_found, n_tries)
+
+
+@pytest.mark.parametrize(("n", "n_tries"), [(2, 44), (5, 53)])
+def test_tries_in_vain_are_counted_from_the_last_find(n, n_tries):
+    """The first round finds one; then those left to find are tried for at once until 40 + n were in vain."""
+    n_asked = 0
+
+    def once(parent, *, rng):
+        nonlocal n_asked
+        n_asked += 1
+        made = Mutation(chain("mlp-reg", [Layer("relu", 7)]), parent, ())
+        return made if n_asked == 1 else Rejected("none", "nothing")
+
+    assert len(Evolution(once, initial_pool("mlp-reg")).ask(n, rng=np.random.default_rng(0))) == 1
+    assert n_asked == n_tries

@@ -62,6 +62,17 @@ def test_paths_begin_near_the_input():
     assert chisquare([starts[k] for k in range(9)], 3000 * weights / weights.sum()).pvalue > 0.01
 
 
+def test_of_a_path_from_the_input_the_first_layer_is_duplicated_always_and_of_others_half_the_time():
+    arch = chain("mlp-reg", [Layer("relu", 64)] * 12)
+    paths = [
+        edit.description.split(" duplicated")[0].removeprefix("path ") for edit in drawn("release_dup_path", arch, 600)
+    ]
+    steps = [[int(u) for u in path.split(" -> ")] for path in paths]
+    assert {second for first, second, *_ in steps if first == 0} == {1}
+    kept = [second == first + 1 for first, second, *_ in steps if 0 < first < 8]
+    assert 0.4 < np.mean(kept) < 0.6
+
+
 def test_a_path_to_the_output_takes_its_decision_layer_along():
     arch = chain("mlp-reg", [Layer("relu", 64)] * 2)
     edits = [edit for edit in drawn("release_dup_path", arch, 200) if isinstance(edit, Edit)]

@@ -62,3 +62,23 @@ def test_noise_is_raised_tenfold_until_there_is_a_density_or_more_cannot_be_need
     raised = next(place for place in found.vectors if place[0] == 7.0)
     assert raised == pytest.approx([7.0, np.log(noise)])
     assert (found.n_evaluations, found.n_rejected) == (target.n_asked, target.n_asked - 2)
+
+
+class Slope:
+    """A density that rises for ever, one way."""
+
+    prior_mean, prior_spread = np.ones(1), np.full(1, 10.0)
+
+    def __init__(self, rise: float) -> None:
+        self.rise = rise
+
+    def __call__(self, place):
+        return self.with_gradient(place)[0]
+
+    def with_gradient(self, place):
+        return self.rise * float(place[0]), np.full(1, self.rise)
+
+
+@pytest.mark.parametrize(("start", "rise", "end"), [(0, 1, 61), (0, -1, -59), (80, 1, 80), (80, -1, -59), (-70, 1, 61)])
+def test_the_mode_is_looked_for_within_six_spreads_of_the_prior_or_where_a_start_lies(start, rise, end):
+    assert posterior_mode(Slope(rise), np.array([[float(start)]])).vectors[0, 0] == end

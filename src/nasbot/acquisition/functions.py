@@ -42,16 +42,12 @@ def _log_h(z: Floats) -> Floats:
     log_near = np.log(np.exp(-0.5 * near**2 - _LOG_SQRT_2_PI) + near * ndtr(near))
     below = np.clip(z, _FAR, -1.0)
     log_mills = np.log(erfcx(-below / math.sqrt(2))) + _HALF_LOG_PI_OVER_2
-    log_below = -0.5 * below**2 - _LOG_SQRT_2_PI + _log1mexp(np.log(-below) + log_mills)
+    log_rest = np.log(-np.expm1(np.log(-below) + log_mills))  # |z| R(|z|) is between 0.65 and 1 - 1e-10
+    log_below = -0.5 * below**2 - _LOG_SQRT_2_PI + log_rest
     far = np.minimum(z, _FAR)
     log_far = -0.5 * far**2 - _LOG_SQRT_2_PI - 2 * np.log(-far)
-    return np.where(z > -1.0, log_near, np.where(z > _FAR, log_below, log_far))
-
-
-def _log1mexp(x: Floats) -> Floats:
-    """log(1 - exp(x)) for x < 0 without cancellation."""
-    x = np.minimum(x, -np.finfo(np.float64).tiny)
-    return np.where(x > -math.log(2), np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
+    log_h: Floats = np.where(z > -1.0, log_near, np.where(z > _FAR, log_below, log_far))
+    return log_h
 
 
 def upper_confidence_bound(mean: Floats, sd: Floats, n_evaluated: int) -> Floats:
