@@ -15,7 +15,9 @@ import pytest
 
 from nasbot.architecture import Architecture
 from nasbot.domain import Fidelity
+from nasbot.errors import DivergedError
 from nasbot.study import StudyView
+from nasbot.training.objective import TrainingObjective
 
 from .conftest import Run
 
@@ -87,6 +89,23 @@ def test_a_table_from_file_to_best_network_and_on(folder, run: Run):
         refused = run("run", "houses.csv", "--target", "price", "--drop", "fair", "--budget", "5 trials", *changed)
         assert (refused.code, refused.out) == (8, "")
         assert said in refused.err
+
+
+def test_no_network_is_no_success(folder, run: Run, monkeypatch):
+    """Whoever goes on by the exit code must not go on to a model that is not there."""
+
+    def diverges(*arguments, **options):
+        raise DivergedError("loss: expected finite numbers, got nan")
+
+    monkeypatch.setattr(TrainingObjective, "__call__", diverges)
+    options = ("--target", "price", "--max-failures", "0", "--executor", "here", "--no-refit", *QUICK)
+    result = run("run", "houses.csv", "--budget", "1 trials", *options)
+    assert result.code == 8
+    assert "best: none yet" in result.out
+    assert "the same with a longer --budget goes on" in result.out, "how to go on is said all the same"
+    assert result.err.splitlines()[-1] == (
+        "nasbot: error: no network was trained in 1 trial: there is no model yet; the same command with more goes on"
+    )
 
 
 def test_two_workers_and_a_named_set(folder, run: Run):

@@ -16,7 +16,7 @@ from nasbot._files import file_errors
 from nasbot.cli._options import As, Drop, ImageSize, Json, parsed_kinds
 from nasbot.cli._outcome import one_line
 from nasbot.cli._output import print_json
-from nasbot.errors import FileError, OptionError
+from nasbot.errors import FileError, OptionError, StudyError
 
 if TYPE_CHECKING:
     from nasbot.architecture import Architecture
@@ -234,6 +234,11 @@ def run(
         print_json(shown)
     else:
         print_result(found, begun, shown)
+    if found.best is None:
+        spent = begun.plan.budget
+        raise StudyError(
+            f"no network was trained in {spent}: there is no model yet; the same command with more goes on"
+        )
 
 
 # -- parts that the demo shares ----------------------------------------------------------------------------------------
