@@ -210,14 +210,7 @@ METHODS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "tabm": by_pytabkit("TabM_D"),
 }
 
-TUNES = (
-    "nasbot",
-    "nasbot-no-refit",
-    "tpe",
-    "gp",
-    "tpe-asha",
-    "tpe-hyperband",
-)  # methods that search params beside the network
+ALIKE = ("plain", "trees", "svm", "boosting", "realmlp", "tabm")  # whatever is searched beside networks
 
 
 def run(
@@ -231,7 +224,7 @@ def run(
             data = data_of(name, folder, seed)
             for method in methods:
                 begun = time.monotonic()
-                tuned = {"tune": tune} if tune != "auto" and method in TUNES else {}
+                tuned = {"tune": tune} if tune != "auto" and method not in ALIKE else {}
                 found = {**METHODS[method](data, seconds, seed, **tuned), **tuned}
                 wall = round(time.monotonic() - begun, 1)
                 yield {"set": name, "method": method, "budget": seconds, "seed": seed, "wall": wall, **found}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nasbot
-from experiments.model import METHODS, table
+from experiments.model import METHODS, run, table
 from nasbot.data.dataset import dataset_of
 from nasbot.study import Budget
 
@@ -43,3 +43,17 @@ def test_all_searches_have_the_same_clock_and_workers(monkeypatch, method, optio
     with pytest.raises(Asked) as asked:
         METHODS[method](data, 20.0, 5)
     assert asked.value.args[0] == {"budget": Budget(seconds=20.0), "workers": 2, "seed": 5, "name": None, **options}
+
+
+def test_every_search_of_networks_is_asked_for_the_same_params(monkeypatch, shared_dir):
+    asked = {name: [] for name in ("nasbot", "random-promotion-no-refit", "tpe-asha", "trees")}
+
+    def method(name):
+        return lambda data, seconds, seed, **options: asked[name].append(options) or {"model": 1.0}
+
+    for name in asked:
+        monkeypatch.setitem(METHODS, name, method(name))
+    for tune in ("auto", "preparation"):
+        list(run(["naval"], list(asked), "20s", [0], str(shared_dir / "data"), tune))
+    chosen = [{}, {"tune": "preparation"}]
+    assert asked == {**dict.fromkeys(asked, chosen), "trees": [{}, {}]}
