@@ -303,12 +303,14 @@ def test_weights_need_a_function_that_takes_them(own):
 
 
 @pytest.mark.parametrize("budgeted", [{}, {"n_steps": 50}])
-def test_a_study_begun_before_features_had_scales_goes_on_without(budgeted):
+@pytest.mark.parametrize("then", [{"feature_scaling": 0.0}, {"label_smoothing": 0.0, "temperature_scaling": False}])
+def test_a_study_goes_on_with_what_fast_was_when_it_began(then, budgeted):
     frame = table(3000)
     data = dataset_of(frame.drop(columns="price"), frame.price)
-    before = Recipe("fast", replace(FAST.vectors, feature_scaling=0.0), FAST.images)
+    before = Recipe("fast", replace(FAST.vectors, **then), FAST.images)
     stored = {"recipe": (before.changed(**budgeted) if budgeted else before).to_dict()}
-    assert "feature_scaling" not in stored["recipe"]["vectors"]  # as studies of those days have it
+    added = {"feature_scaling", "temperature_scaling"} & {*then}
+    assert not added & {*stored["recipe"]["vectors"]}  # as studies of those days have it
     options = {"few_rows": False, "seconds": None, "seed": 0}
     assert as_needed(FAST, None, data, begun_with=stored, **options) == before
     assert as_needed(FAST, None, data, begun_with=None, **options) == FAST

@@ -52,7 +52,7 @@ def check_gradients(arch, settings):
     for _ in range(2):  # the second must not see what the first left in the buffers
         with torch.no_grad():
             loss = plan.step(x, y)
-    wanted = loss_of(twin(x), y, classifies=twin.classifies)
+    wanted = training_loss(twin(x), y, settings, classifies=twin.classifies)
     (wanted * BATCH if settings.sum_loss else wanted).backward()
     assert loss == pytest.approx(float(wanted.detach()), abs=1e-12)
     for (name, p), q in zip(ours.named_parameters(), twin.parameters(), strict=True):

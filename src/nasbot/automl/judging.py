@@ -34,9 +34,9 @@ def as_needed(
     """FAST as few rows need it, with the loss that the metric and a heavy-tailed target ask for; others as they are.
 
     Images that mean the same mirrored are mirrored in training: some of the budget's ``seconds`` find out. A study that
-    goes on keeps the loss, the augmentation and the scaling of features that it began with.
+    goes on keeps the loss and the augmentation that it began with, and what FAST of its day said otherwise.
     """
-    from nasbot.training.recipes import FAST, FEW_ROWS, POISSON, Recipe
+    from nasbot.training.recipes import CHANGED_SINCE, FAST, FEW_ROWS, POISSON, Recipe
 
     if recipe != FAST:
         return recipe
@@ -44,8 +44,8 @@ def as_needed(
     if begun_with is not None and isinstance(before := begun_with.get("recipe"), Mapping):
         begun_as = Recipe.from_dict(before)
         loss, augmentation = begun_as.vectors.loss, begun_as.images.augmentation
-        vectors = replace(recipe.vectors, feature_scaling=begun_as.vectors.feature_scaling)
-        recipe = Recipe(recipe.name, vectors, recipe.images)
+        as_then = {name: getattr(begun_as.vectors, name) for name in CHANGED_SINCE}
+        recipe = Recipe(recipe.name, replace(recipe.vectors, **as_then), recipe.images)
     elif data.has_images:
         baseline = fitting_baseline(data.kind, len(data.train))
         longest = MIRROR_SECONDS if seconds is None else MIRROR_SHARE * seconds

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
@@ -32,6 +32,7 @@ from nasbot.training.predictions import Validation, metrics_of, predictions, sco
 from nasbot.training.products import is_worth_it, quick_products
 from nasbot.training.recipes import FAST, POISSON, Recipe, Settings, recipe_of
 from nasbot.training.steps import Batch, batches_of, stepper, tensor_of
+from nasbot.training.temperature import can_be_sharpened, sharpen, sharpened, sharpness_of
 from nasbot.trial import Point
 
 TOO_HIGH = 1e9  # a loss from which nothing comes back in single precision
@@ -59,6 +60,7 @@ class Trained:
     stopped: str  # steps, patience or time
     metrics: Mapping[str, float]  # of validation and test part, in people's units
     training_curve: tuple[Point, ...] = ()  # the mean loss of the steps since the validation before
+    sharpness: float = 1.0  # what its logits were multiplied by in the end (``temperature``)
 
 
 def train(
@@ -75,6 +77,7 @@ def train(
     metric: Metric | None = None,
     on_validation: OnValidation | None = None,
     targets: np.ndarray | None = None,
+    sharpness: float | None = None,
 ) -> Trained:
     """Train on ``data.train``, choosing by ``data.valid``. Equal seeds give equal weights, unless time ran out.
 
@@ -93,6 +96,8 @@ def train(
         on_validation: called with the step and what the network says of the validation rows, at each validation.
         targets: (n, outputs), what to learn of the training rows instead of ``data.train.y``: numbers, or of classes
             their probabilities.
+        sharpness: what a classifier's logits are multiplied by in the end (``temperature``), where that was settled
+            before; None: by the validation rows, where the recipe says so.
 
     Returns:
         The network with the weights of its best validation, and what was measured.
@@ -128,7 +133,9 @@ def train(
     n_steps = max(1, round(steps_share * expected.steps))
     has_large_products = is_worth_it(arch, data.input_shape, data.n_outputs, settings.batch_size_for(len(data.train)))
     with quick_products(has_large_products and device == "cpu"):
-        course = _Course(network, data, settings, n_steps, stop_after, targets, seed=seed, device=device, metric=metric)
+        course = _Course(
+            network, data, settings, n_steps, stop_after, targets, sharpness, seed=seed, device=device, metric=metric
+        )
         with _own_randomness(network, seed, settings.dropout), _dropping(network, settings.dropout):
             course.run(report, None if seconds is None else begun + seconds, begun, on_validation)
         course.keep_best()
@@ -147,6 +154,7 @@ def train(
         course.stopped,
         metrics,
         tuple(course.training_curve),
+        course.sharpness,
     )
 
 
@@ -189,11 +197,15 @@ class _Course:
         n_steps: int,
         stop_after: float | None = None,
         targets: np.ndarray | None = None,
+        sharpness: float | None = None,
         *,
         seed: int,
         device: str,
         metric: Metric | None = None,
     ) -> None:
+        if settings.temperature_scaling and not can_be_sharpened(network):  # nothing would make up for smooth labels
+            settings = replace(settings, temperature_scaling=False, label_smoothing=0.0)
+        self.finds_sharpness = settings.temperature_scaling and sharpness is None
         self.network, self.settings, self.n_steps = network, settings, n_steps
         self.last = n_steps if stop_after is None else max(1, round(stop_after * n_steps))
         self.data, self.metric = data, metric
@@ -217,6 +229,7 @@ class _Course:
         self.recent: list[float] = []  # losses of the steps since the last validation
         self.best = Validation(0, math.inf, math.inf, (math.inf, math.inf))
         self.best_state: dict[str, Tensor] = {}
+        self.sharpness = sharpness if settings.temperature_scaling and sharpness is not None else 1.0  # of the best
         self.stopped = "steps"
 
     def run(
@@ -261,6 +274,11 @@ class _Course:
         if self.curve and self.curve[-1].step == self.step:
             return True  # validated already: time ran out just after
         out = predictions(self.network, self.valid[0])
+        sharpness = self.sharpness
+        if self.finds_sharpness:
+            logs = out.cpu().numpy()
+            sharpness = sharpness_of(logs, *(each.cpu().numpy() for each in self.valid[1:]))
+            out = torch.from_numpy(sharpened(logs, sharpness)).to(self.device)
         loss, error = losses_of(out, *self.valid[1:], classifies=self.network.classifies)
         self.network.train()
         if not loss < TOO_HIGH:
@@ -280,7 +298,7 @@ class _Course:
             report(self.step, now.score)
         if not now.cost < self.best.cost:
             return False
-        self.best = now
+        self.best, self.sharpness = now, sharpness
         self._remember()
         return True
 
@@ -301,6 +319,7 @@ class _Course:
             parameter.grad = None
             parameter.data = parameter.data.clone(memory_format=torch.contiguous_format)
         self.network.cpu().eval()
+        sharpen(self.network, self.sharpness)
 
 
 def learning_rate(settings: Settings, step: int, n_steps: int, progress: float) -> float:

@@ -237,6 +237,7 @@ def details_of(trained: Trained) -> Mapping[str, Json]:
         "best_step": trained.best_step,
         "seconds": round(trained.seconds, 3),
         "stopped": trained.stopped,
+        **({} if trained.sharpness == 1 else {"sharpness": round(trained.sharpness, 4)}),
         "training_curve": [[point.step, round(point.value, 6)] for point in trained.training_curve],
     }
 

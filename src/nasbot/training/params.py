@@ -61,7 +61,7 @@ TUNABLE: Mapping[str, Tunable] = {
         needs_rates=True,
     ),
     "label_smoothing": Tunable(
-        Float(0.0, 0.2, default=0.0),
+        Float(0.0, 0.2, default=0.05),
         Float(0.0, 0.2, default=0.0),
         "none, to twice the usual 0.1 (Szegedy et al. 2016)",
         needs_classes=True,

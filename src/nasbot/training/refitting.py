@@ -37,10 +37,11 @@ STILL_BETTER = 0.85  # of a training: best so near its end it was not over
 
 @dataclass(frozen=True)
 class Length:
-    """How long a trial was trained: the steps of its schedule, and the share of them after which it was best."""
+    """How a trial was trained: the steps of its schedule, the share of them before its best, and how sure it was."""
 
     steps: int
     stop_after: float
+    sharpness: float = 1.0  # of a classifier: no rows are left that could say it of the refit
 
     @property
     def is_short(self) -> bool:
@@ -87,6 +88,7 @@ class RefitObjective:
                 device=self.base.device,
                 stop_after=length.stop_after,
                 targets=self.targets_of(data, params),
+                sharpness=length.sharpness,
             )
             # The validation rows' are missing on purpose: what is said of rows that were learned judges nothing.
             test = people_predictions(trained.network, data, data.test)
@@ -133,7 +135,7 @@ def length_of(trial: Trial, data: Dataset, base: TrainingObjective) -> Length | 
             recipe, prepared = trained_as(recipe_of(base.recipe), data, trial.candidate.params)
             full = full_steps(trial.arch, recipe, prepared, base.folds)
         schedule = max(steps, round(trial.fidelity * full))
-    return Length(schedule, best / schedule)
+    return Length(schedule, best / schedule, float(details.get("sharpness", 1.0)))  # type: ignore[arg-type]
 
 
 def refit_weights_path(folder: str | Path, number: int) -> Path:
