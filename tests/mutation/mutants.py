@@ -122,10 +122,14 @@ def chosen_for(
         near *= 0.1 if names & _words(root, row.test) else 1.0  # it is about this function or constant
         return (row.seconds + 0.05) * near
 
-    # What stands outside functions is run by whatever imports the module: those that use it are asked.
-    is_there = [
-        r for r in reached if (block in r.blocks if block != file else any(b.startswith(f"{file}:") for b in r.blocks))
-    ]
+    def reaches(row: Reached) -> bool:
+        if block != file:
+            return block in row.blocks
+        # What stands outside functions is run by whatever imports the module: those that use it or name it are asked.
+        is_about = row.test.startswith(f"tests/{package}/") and bool(names & _words(root, row.test))
+        return is_about or any(b.startswith(f"{file}:") for b in row.blocks)
+
+    is_there = [row for row in reached if reaches(row)]
     # Cases of one test are much alike: each further one of the same stands as far back as if it took that much longer.
     ranks: dict[str, int] = {}
     rows = []
@@ -141,9 +145,9 @@ def chosen_for(
 
 
 def _names(mutant: Mutant) -> set[str]:
-    """What a test that is about this line may call it: its function, or the constants that it sets."""
+    """What a test that is about this line may call it: its function or class, or the constants that it sets."""
     if mutant.function != "module":
-        return {mutant.function.split(".")[-1]}
+        return {mutant.function.removesuffix(".__init__").split(".")[-1]}
     with suppress(SyntaxError):
         return {node.id for node in ast.walk(ast.parse(mutant.before)) if _is_set(node)}
     return set()
@@ -154,7 +158,7 @@ def _is_set(node: ast.AST) -> TypeGuard[ast.Name]:
 
 
 def _words(root: Path, test: str) -> frozenset[str]:
-    """All words of a test; none where it is inherited from another file."""
+    """All words of a test and of the tables that it names; none where it is inherited from another file."""
     file, _, name = test.partition("[")[0].partition("::")
     return _words_of(root / file).get(name.rpartition("::")[2], frozenset())
 
@@ -164,13 +168,21 @@ def _words_of(file: Path) -> dict[str, frozenset[str]]:
     if not file.exists():
         return {}
     text = file.read_text(encoding="utf-8")
-    tests = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
-    lines = text.splitlines()
-    first = {test.name: min([test.lineno, *(mark.lineno for mark in test.decorator_list)]) for test in tests}
-    return {
-        test.name: frozenset(re.findall(r"\w+", "\n".join(lines[first[test.name] - 1 : test.end_lineno])))
-        for test in tests
+    tree, lines = ast.parse(text), text.splitlines()
+
+    def words(node: ast.stmt, first: int) -> frozenset[str]:
+        return frozenset(re.findall(r"\w+", "\n".join(lines[first - 1 : node.end_lineno])))
+
+    tables = {
+        target.id: words(node, node.lineno)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
     }
+    tests = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    own = {test.name: words(test, min([test.lineno, *(mark.lineno for mark in test.decorator_list)])) for test in tests}
+    return {name: said.union(*(tables[word] for word in said & tables.keys())) for name, said in own.items()}
 
 
 def _is_kernel(mutant: Mutant | HandMade) -> bool:

@@ -236,6 +236,23 @@ def test_tests_that_name_a_function_or_a_constant_come_first(tmp_path):
         assert len(chosen.tests) == 4
 
 
+def test_a_table_of_constants_and_defaults_is_about_each_of_them(tmp_path):
+    code, tests = tmp_path / "src/nasbot/gp/m.py", tmp_path / "tests/gp/test_m.py"
+    for file in (code, tests):
+        file.parent.mkdir(parents=True)
+    code.write_text("LIMIT = 5\n\n\nclass Walk:\n    def __init__(self, steps=3):\n        self.steps = steps\n")
+    tests.write_text(
+        "TABLE = {\n    'm': {'LIMIT': 5},\n    m.Walk: {'steps': 3},\n}\nOTHER = 1\n\n\n"
+        "def test_table():\n    assert all(map(is_so, TABLE))\n\n\ndef test_other():\n    assert OTHER\n"
+    )
+    found = mutants(code.relative_to(tmp_path), tmp_path)
+    assert [mutant.line for mutant in found] == [1, 5]
+    names = ("test_other", "test_table")
+    nothing_reached = [Reached(f"tests/gp/test_m.py::{name}", 0.1, frozenset()) for name in names]
+    for mutant in found:
+        assert chosen_for(mutant, "gp", nothing_reached, 20.0, tmp_path).tests == ("tests/gp/test_m.py::test_table",)
+
+
 def test_how_much_is_read_at_once_until_the_end_is_no_slip(tmp_path):
     (tmp_path / "m.py").write_text(
         "def read(file):\n"
