@@ -42,6 +42,8 @@ CLASSES = {
 
 def test_every_metric_is_compared():
     assert {*NUMBERS, *CLASSES} == set(METRICS)
+    better_when_lower = {"mse", "rmse", "mae", "mape", "log-loss", "error"}
+    assert {name for name, metric in METRICS.items() if not metric.higher_is_better} == better_when_lower
 
 
 @pytest.mark.parametrize("name", NUMBERS)

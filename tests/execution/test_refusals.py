@@ -24,6 +24,7 @@ from nasbot.execution import (
     _sending,
     _spawned_process,
     _tree,
+    local,
     ray_cluster,
     spawned,
 )
@@ -68,6 +69,8 @@ DEFAULTS = {
     RayExecutor: {"cpus_per_trial": 1, "gpus_per_trial": 0},
     Job: {"seed": 0, "fidelity": 1.0},
     LiveTrial: {"raises": True},
+    local._Worker: {"has_ended": False, "has_begun": False, "never_began": False, "is_stopped": False},
+    spawned._Worker: {"has_begun": False, "has_ended": False},
     leaving_on_signals: {"second_kills": False},
 }
 

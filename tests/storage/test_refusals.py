@@ -28,7 +28,7 @@ from nasbot.storage import (
 from nasbot.storage._lock import DriverLock
 from nasbot.storage._rows import _forecast_of, _origin_of
 from nasbot.storage.postgres import connecting
-from nasbot.storage.postgres.storage import PostgresStorage, packed, unpacked
+from nasbot.storage.postgres.storage import PostgresStorage, _Copy, packed, unpacked
 from nasbot.storage.records import signed
 from nasbot.testing.storage_conformance import SETTINGS, sample_trial
 from nasbot.trial import Direction, Forecast, Point, Provenance, Scored
@@ -69,7 +69,12 @@ LIMITS = {
     "_rows": {"LATEST": 1e15, "N_OLD": 15},
     "_schema": {"APPLICATION_ID": 0x4E415342, "WITH_RUNS": 2, "WITH_CANDIDATES": 3},
     "_sqlite_file": {"MAX_CELL_BYTES": 64_000_000, "MIN_STEPS": 200_000, "STEPS_PER_BYTE": 20, "STEPS_PER_CALL": 1000},
-    "integrity": {"SHOWN_PROBLEMS": 20},
+    "integrity": {
+        "SHOWN_PROBLEMS": 20,
+        "OLD_REALS": (2, 10, 11),
+        "TRIAL_REALS": (2, 10, 11, 15),
+        "RUN_REALS": (2, 3),
+    },
     "postgres.tables": {"VERSION": 1, "MAX_CELL_BYTES": 64_000_000, "MAKING": 0x6E617362},
 }
 
@@ -84,7 +89,11 @@ DEFAULTS = {
     open_storage: {"vocabulary": None, "read_only": False, "shared": False},
     SqliteStorage: {"read_only": False, "patience": 600.0},
     PostgresStorage: {"read_only": False, "shared": False, "patience": 600.0, "grace": 10.0, "silence": 60.0},
+    SqliteStorage.lines: {"since": 0},
+    PostgresStorage._write: {"releases": False, "is_first": False},
+    _Copy: {"version": -1},
     _sqlite_file.check_file: {"any_content": False},
+    integrity._Rows._collect: {"key": 0},
 }
 
 

@@ -13,6 +13,7 @@ from nasbot.execution import Finished, Reported, SimulatedExecutor
 from nasbot.storage import Request, RequestKind, RunState
 from nasbot.study import Budget, Study, StudyView
 from nasbot.study import loop as loop_module
+from nasbot.study.budget import UNITS
 from nasbot.study.driver import Driver
 from nasbot.study.loop import Loop
 from nasbot.study.rebuilding import space_from_settings
@@ -29,8 +30,13 @@ POOL = [Candidate(arch) for arch in initial_pool("mlp-reg")]
 
 # What is refused, kept or shown depends on these: whoever chooses another changes it here too, and says why.
 LIMITS = {
-    "budget": {"WHOLE_FROM": 10.0},
+    "budget": {
+        "_SECONDS": {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86_400.0},
+        "WHOLE_FROM": 10.0,
+    },
+    "loop": {"RETRIES": {FailureCause.KILLED: 1, FailureCause.ENVIRONMENT: 3}, "FREE_FOR_BATCH": 16},
     "settings": {"SHOWN_DIFFERENCES": 10, "DIGEST_CHARACTERS": 16},
+    "settled": {"N_NEXT": 20, "N_LAST": 8, "LEAST": 20},
     "view": {"MOST_AT_ONCE": 2000},
 }
 
@@ -65,6 +71,10 @@ def test_what_is_meant_where_nothing_is_said():
     for function, defaults in DEFAULTS.items():
         said = inspect.signature(function).parameters
         assert {name: said[name].default for name in defaults} == defaults, function
+
+
+def test_words_for_units_of_time():
+    assert [UNITS[word] for word in ("s", "secs", "mins", "hours", "hrs", "d")] == [1, 1, 60, 3600, 3600, 86_400]
 
 
 # -- the loop ----------------------------------------------------------------------------------------------------------
