@@ -110,11 +110,13 @@ def test_p_feasible_falls_near_failures_and_rises_near_successes(searcher, histo
     assert after_success[0].feasible < 0.5
 
 
-def test_a_worker_that_was_killed_says_nothing_about_the_network(searcher, history):
+@pytest.mark.parametrize(("cause", "is_seen"), [(FailureCause.KILLED, True), (FailureCause.ENVIRONMENT, False)])
+def test_an_end_from_outside_says_nothing_about_the_network(searcher, history, cause, is_seen):
     arch = chain("mlp-reg", [Layer("relu", 1000)] * 3)
-    killed = with_outcome(history, arch, Failed(FailureCause.KILLED, "by somebody"))
-    assert believed(searcher, killed, arch)[0].feasible == 1.0
-    assert propose(searcher, killed).arch != arch
+    ended = with_outcome(history, arch, Failed(cause, "by somebody"))
+    assert believed(searcher, ended, arch)[0].feasible == 1.0
+    assert (Candidate(arch).fingerprint in ended.seen) is is_seen
+    assert not is_seen or propose(searcher, ended).arch != arch
 
 
 def test_networks_that_fail_are_avoided():
