@@ -1,12 +1,13 @@
 """Files whose pages point at each other in circles: tables without end, told as damage and not waited for."""
 
+import signal
 import sqlite3
 import struct
 import time
 
 import pytest
 
-from nasbot.errors import StorageError
+from nasbot.errors import FileError, StorageError
 from nasbot.storage import SqliteStorage, _sqlite_file, examine, repair
 from nasbot.storage._pages import rows_in
 from nasbot.testing.storage_conformance import SETTINGS, sample_trial
@@ -86,3 +87,52 @@ def test_an_honest_file_is_far_from_its_bound(tmp_path):
     db.execute("SELECT * FROM trials").fetchall()
     assert before - db._left < before / 4
     db.close()
+
+
+# -- signals -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def asked_to_leave(tmp_path, monkeypatch):
+    """A whole study and a way to have Ctrl-C come at the n-th step that SQLite takes in it."""
+    path = tmp_path / "whole.sqlite"
+    storage = SqliteStorage(path)
+    storage.create(SETTINGS, [sample_trial(number) for number in range(50)])
+    storage.close()
+    step, before = _sqlite_file._Bounded._step, signal.getsignal(signal.SIGINT)
+
+    def at(n, handler=signal.default_int_handler):
+        steps = iter(range(n + 1))
+
+        def step_and_ask(connection):
+            if next(steps, None) == n:
+                signal.raise_signal(signal.SIGINT)
+            return step(connection)
+
+        signal.signal(signal.SIGINT, handler)
+        monkeypatch.setattr(_sqlite_file, "STEPS_PER_CALL", 1)
+        monkeypatch.setattr(_sqlite_file._Bounded, "_step", step_and_ask)
+        return path
+
+    yield at
+    signal.signal(signal.SIGINT, before)
+
+
+WAYS = {"read": read, "examine": examine, "repair": lambda path: repair(path, path.with_name("copy.sqlite"))}
+
+
+@pytest.mark.parametrize("n", [400, 800])
+@pytest.mark.parametrize("way", WAYS)
+def test_ctrl_c_while_a_file_is_read_is_ctrl_c_and_no_damage(asked_to_leave, way, n):
+    path = asked_to_leave(n)
+    with pytest.raises(KeyboardInterrupt):
+        WAYS[way](path)
+    assert not path.with_name("copy.sqlite").exists()
+
+
+def test_a_signal_that_somebody_else_handles_is_no_damage_either(asked_to_leave):
+    def raising(*_):
+        raise LookupError
+
+    with pytest.raises(FileError, match=r"whole\.sqlite: reading it was interrupted by a signal$"):
+        read(asked_to_leave(400, raising))

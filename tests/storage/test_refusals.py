@@ -226,7 +226,7 @@ def test_settings_that_are_damaged_are_not_migrated(tmp_path):
     [
         (sqlite3.SQLITE_CORRUPT, True),
         (sqlite3.SQLITE_CORRUPT_INDEX, True),
-        (sqlite3.SQLITE_INTERRUPT, True),
+        (sqlite3.SQLITE_INTERRUPT, True),  # all steps are taken; of Ctrl-C, test_cycles.py
         (sqlite3.SQLITE_BUSY, False),
         (sqlite3.SQLITE_IOERR_READ, False),
         (None, True),  # a text that is not UTF-8
@@ -238,6 +238,7 @@ def test_what_is_damage_and_what_only_cannot_be_read_now(path, monkeypatch, code
         error.sqlite_errorcode = code
 
     def broken(*_, **__):
+        _sqlite_file._spent.at_last = True
         raise error
 
     monkeypatch.setattr(integrity._schema, "prepare", broken)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -21,6 +23,7 @@ NO_ROOM = (sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQL
 MAX_CELL_BYTES = 64_000_000
 MIN_STEPS, STEPS_PER_BYTE, STEPS_PER_CALL = 200_000, 20, 1000  # of SQLite's machine; a row takes 10 to 100 of them
 MAGIC = b"SQLite format 3\x00"
+_spent = threading.local()  # ``at_last``: whether the last transaction of this thread took all its steps
 
 
 def sqlite_caution(found: tuple[int, int, int] = sqlite3.sqlite_version_info) -> str:
@@ -55,9 +58,11 @@ class _Bounded(sqlite3.Connection):
     def _refill(self) -> None:
         size = sum(file.stat().st_size for file in self._files if file.exists())
         self._left = (MIN_STEPS + STEPS_PER_BYTE * size) // STEPS_PER_CALL
+        _spent.at_last = False
 
     def _step(self) -> bool:
         self._left -= 1
+        _spent.at_last = self._left < 0
         return self._left < 0
 
 
@@ -79,6 +84,7 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         if code_of(error) == sqlite3.SQLITE_INTERRUPT:
+            raise_interrupt(path, error)
             raise StorageError(f"{path}: damaged or forged: reading it takes more steps than its size allows") from None
         kind = StorageError if code_of(error) == sqlite3.SQLITE_CORRUPT else FileError
         raise kind(f"{path}: {error}") from None
@@ -169,6 +175,17 @@ def identity(path: Path) -> tuple[object, ...]:
 def code_of(error: sqlite3.OperationalError) -> int:
     """SQLite's code; Python itself raises this without one, for a text that is not UTF-8: damage."""
     return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT))
+
+
+def raise_interrupt(path: Path, error: Exception) -> None:
+    """KeyboardInterrupt where Ctrl-C ended a statement: what its handler raises in ``_step``, SQLite swallows.
+
+    Where somebody has handlers of their own they know of it; what they must not hear is that the file is damaged.
+    """
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT and not _spent.at_last:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            raise KeyboardInterrupt from None
+        raise FileError(f"{path}: reading it was interrupted by a signal") from None
 
 
 def is_full(error: sqlite3.OperationalError) -> bool:

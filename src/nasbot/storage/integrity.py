@@ -26,7 +26,7 @@ from nasbot.errors import FileError, NasbotError, StorageError, StudyError, Voca
 from nasbot.storage import _rows, _schema
 from nasbot.storage._lock import presence
 from nasbot.storage._pages import rows_in
-from nasbot.storage._sqlite_file import check_file, code_of, connected, reading_mode
+from nasbot.storage._sqlite_file import check_file, code_of, connected, raise_interrupt, reading_mode
 from nasbot.storage.memory import study_direction
 from nasbot.storage.records import Run, RunState
 from nasbot.storage.sqlite import SqliteStorage
@@ -78,6 +78,7 @@ def examine(path: str | Path, *, vocabulary: Vocabulary | None = None) -> Examin
             n_trials = _examine_trials(db, version, vocabulary, problems)
             n_runs = _examine_others(db, version, problems)
     except sqlite3.OperationalError as error:
+        raise_interrupt(file, error)
         if code_of(error) & 0xFF not in DAMAGE:
             raise FileError(f"{file}: {error}") from None
         problems.append(f"SQLite cannot read on: {error}")
@@ -335,6 +336,7 @@ class _Rows:
 
     def __init__(self, path: Path) -> None:
         self.cut: set[str] = set()  # tables that cannot be read from end to end
+        self._path = path
         self._db: sqlite3.Connection | None = None
         try:
             self._db = connected(path, "mode=rw")
@@ -386,6 +388,7 @@ class _Rows:
         try:
             for row in self._db.execute(sql):
                 found.setdefault(row[key], row)
-        except (sqlite3.Error, OverflowError, UnicodeError):
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:
+            raise_interrupt(self._path, error)
             return False
         return True
