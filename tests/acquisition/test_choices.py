@@ -1,6 +1,6 @@
 """Acquisitions as objects: their short-hands, their descriptions, and draws that are as spread as the belief."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -68,10 +68,37 @@ def test_where_nothing_gains_each_choice_is_the_best_left_under_a_draw_of_its_ow
     assert improving_choices(MEANS, covariance, ADDED, 1e9, n, rng=np.random.default_rng(7)) == expected
 
 
-def test_ucb_with_a_beta_of_its_own():
-    outlook = _outlook()
-    np.testing.assert_allclose(UCB(beta=4.0)(outlook, rng=None), outlook.mean.mean(axis=0) + 2.0)
-    assert np.all(UCB()(outlook, rng=None) < UCB(beta=4.0)(outlook, rng=None))
+@pytest.mark.parametrize("best_value", [0.5, np.array([[0.5], [-0.5]])])
+def test_each_choice_adds_most_to_what_those_before_it_gain(best_value):
+    """The twin draws as the code does, and asks of every candidate what the best of all would be with it."""
+    covariance, rng = np.stack([np.diag(sd**2) for sd in SDS]), np.random.default_rng(7)
+    draws = np.repeat(MEANS, N_DRAWS // 2, axis=0)
+    for sample, rows in enumerate((slice(N_DRAWS // 2), slice(N_DRAWS // 2, None))):
+        order = np.argsort(SDS[sample])
+        draws[rows, order] += SDS[sample][order] * rng.standard_normal((N_DRAWS // 2, 4))
+    before, left, expected = np.repeat(np.ravel(best_value) * np.ones(2), N_DRAWS // 2), set(range(4)), []
+    for _ in range(3):
+        gains = {i: np.exp(ADDED[i]) * np.mean([max(gain, 0.0) for gain in draws[:, i] - before]) for i in left}
+        expected.append(max(gains, key=gains.get))
+        assert sorted(gains.values())[-1] > sorted(gains.values())[-2] + 1e-6
+        left.remove(expected[-1])
+        before = np.maximum(before, draws[:, expected[-1]])
+    assert improving_choices(MEANS, covariance, ADDED, best_value, 3, rng=np.random.default_rng(7)) == expected
+
+
+def test_what_a_candidate_adds_counts_as_often_as_it_is_said_to():
+    """Two that nobody can tell apart but for that."""
+    belief = np.zeros((1, 2)), np.eye(2)[None]
+    for added, first in ((-1.0, 0), (1.0, 1)):
+        assert improving_choices(*belief, np.array([0.0, added]), 0.5, 1, rng=np.random.default_rng(0)) == [first]
+
+
+@pytest.mark.parametrize("beta", [0, 0.25, 4.0])
+def test_ucb_with_a_beta_of_its_own(beta):
+    outlook = replace(_outlook(), sd=np.full((N_SAMPLES, 2), 3.0))
+    bound = UCB(beta=beta)(outlook, rng=None)
+    np.testing.assert_allclose(bound, outlook.mean.mean(axis=0) + 3.0 * beta**0.5)
+    assert np.all((UCB()(outlook, rng=None) < bound) == (beta == 4.0))
 
 
 def test_only_ei_is_multiplied_by_the_probability_of_success():
