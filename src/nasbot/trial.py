@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -312,6 +312,21 @@ class Trial:
     def value(self) -> float | None:
         """The objective's value, None unless the trial is completed."""
         return self.outcome.value if isinstance(self.outcome, Scored) else None
+
+    @property
+    def cause(self) -> FailureCause | None:
+        """Why it failed, None where it did not."""
+        return self.outcome.cause if isinstance(self.outcome, Failed) else None
+
+    @property
+    def message(self) -> str:
+        """What was said about its end: by an error, a pacer, or whoever cancelled it; empty where nothing was."""
+        return str(getattr(self.outcome, "reason", getattr(self.outcome, "message", "")))
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        """What was noted beside its value, or about its failure: plain JSON, by whoever evaluated it."""
+        return getattr(self.outcome, "details", {})
 
     @property
     def seconds(self) -> float | None:

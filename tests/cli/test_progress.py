@@ -37,7 +37,8 @@ class TestWords:
         assert (long[0], long[-1]) == ("█", "▁")
 
     @pytest.mark.parametrize(
-        ("seconds", "text"), [(0.31, "0.3 s"), (42.4, "42 s"), (125, "2 min 05 s"), (7500, "2 h 05 min")]
+        ("seconds", "text"),
+        [(0.31, "0.3 s"), (42.4, "42 s"), (125, "2 min 5 s"), (7500, "2 h 5 min"), (3e5, "3 d 11 h")],
     )
     def test_duration(self, seconds, text):
         assert duration(seconds) == text

@@ -8,6 +8,10 @@ import sys
 import pytest
 
 import nasbot
+from nasbot.candidate import Candidate
+from nasbot.study import Budget
+from nasbot.study.progress import with_progress
+from nasbot.trial import Direction, Failed, FailureCause, Trial
 
 
 def score(arch):
@@ -47,6 +51,13 @@ def test_a_terminal_is_watched(monkeypatch, capsys):
 def test_trials_print_in_one_short_line():
     study = nasbot.maximise(lambda arch: 1.0, "mlp-reg", name=None, trials=1)
     assert repr(study.best) == "<Trial 0: completed, 1, mlp-reg, 6 hidden layers>"
+
+
+def test_a_failure_of_which_nothing_was_said(capsys):
+    ended = Trial(number=0, candidate=Candidate(nasbot.initial_pool("mlp-reg")[0])).begun(0.0)
+    tell = with_progress(True, None, Budget(trials=1), Direction.MAXIMISE)
+    tell(ended.ended(Failed(FailureCause.NAN), at=1.0, rank=0))
+    assert capsys.readouterr().err == "trial 0: failed in 1.0 s (nan) [budget 1 trial]\n"
 
 
 SCRIPT = """

@@ -227,7 +227,8 @@ class FoundStudy(StudyView):
         """What was measured of the best network, in people's units; raises StudyError while there is none."""
         if self.history.best_here is None:
             raise StudyError("no trial is completed yet, so there is nothing to measure")
-        return metrics_of(self.history.best_here)
+        metrics = self.history.best_here.details.get("metrics")
+        return metrics if isinstance(metrics, Mapping) else {}
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the study as one HTML page with plots and every network, and return where: beside it unless told."""
@@ -319,10 +320,3 @@ class FoundStudy(StudyView):
         from nasbot.automl.summary import summary_of
 
         return summary_of(self)
-
-
-def metrics_of(trial: Trial) -> Mapping[str, Json]:
-    """What the objective noted about a completed trial beside its value."""
-    details = getattr(trial.outcome, "details", {})
-    metrics = details.get("metrics", {})
-    return metrics if isinstance(metrics, Mapping) else {}

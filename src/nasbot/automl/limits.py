@@ -86,7 +86,7 @@ class ModelLimits:
 
     def holds(self, trials: list[Trial], overhead: int) -> bool:
         """Whether the networks of these trials hold the limits together, by what was noted when they were trained."""
-        noted = [getattr(trial.outcome, "details", {}) for trial in trials]
+        noted = [trial.details for trial in trials]
         parameters = sum(int(details.get("parameters", 0)) for details in noted)
         layers = sum(len(trial.arch.layers) for trial in trials)
         size = overhead + BYTES_PER_PARAMETER * parameters + BYTES_PER_LAYER * layers

@@ -288,8 +288,7 @@ def _as_its_trial(trial: Trial, data: Dataset, base: TrainingObjective) -> Refit
 
 def _share_until_best(trial: Trial) -> float:
     """Of the steps of a trial, those until its best validation, after which its refit ends."""
-    details = getattr(trial.outcome, "details", {})
-    return float(details["best_step"]) / float(details["steps"])  # ``length_of`` has checked them
+    return float(trial.details["best_step"] / trial.details["steps"])  # ``length_of`` has checked them
 
 
 # -- training ----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from nasbot.automl.members import learned_from_trees, members_of
 from nasbot.automl.model import Result, refitted_trials, results_of
 from nasbot.data.metrics import imbalance_line
 from nasbot.errors import FileError, StorageError, StudyError
-from nasbot.trial import POOL, Failed
+from nasbot.trial import POOL
 
 if TYPE_CHECKING:
     from nasbot.automl.found import FoundStudy
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def summary_of(study: FoundStudy) -> str:
     """A few lines for people: the data, the trials, and baseline, best network and ensemble beside each other."""
     data, history, best = study.dataset, study.history, study.best
-    causes = Counter(str(t.outcome.cause) for t in history.failed if isinstance(t.outcome, Failed))
+    causes = Counter(str(t.cause) for t in history.failed)
     failures = ", ".join(f"{n} {cause}" for cause, n in causes.most_common())
     lines = [
         *data.summary(),
@@ -74,7 +74,7 @@ def summary_of(study: FoundStudy) -> str:
 def record_of(study: FoundStudy) -> dict[str, Json]:
     """The same as JSON."""
     history, best, again = study.history, study.best, study.recommend()
-    causes = Counter(str(t.outcome.cause) for t in history.failed if isinstance(t.outcome, Failed))
+    causes = Counter(str(t.cause) for t in history.failed)
     return {
         **results_of(study).to_dict(),
         "understanding": None if (known := _understood(study)) is None else known.to_dict(),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from nasbot.errors import OptionError
-from nasbot.trial import Direction, Failed, History, Point, Scored, Trial, TrialState
+from nasbot.trial import Direction, History, Point, Scored, Trial, TrialState
 
 OnChange = Callable[[Trial], None]
 
@@ -99,7 +99,7 @@ class Follower:
         is_record = trial.value is not None and trial.fidelity >= 1 and self._is_better(trial.value)
         if is_record:
             self._best = trial.value
-        cause = str(trial.outcome.cause) if isinstance(trial.outcome, Failed) else ""
+        cause = str(trial.cause or "")
         return Ended(trial.value, cause, self._best, is_record)
 
     def _is_better(self, value: float) -> bool:

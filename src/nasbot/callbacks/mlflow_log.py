@@ -10,7 +10,7 @@ from typing import Any
 
 from nasbot.callbacks.follower import Ended, Follower
 from nasbot.errors import missing_extra
-from nasbot.trial import Cancelled, Direction, Failed, History, Point, Stopped, Trial
+from nasbot.trial import Cancelled, Direction, History, Point, Trial
 
 PARENT = "mlflow.parentRunId"  # MLflow's own tag: shows a run inside another
 
@@ -93,11 +93,10 @@ class MLflowLog(Follower):
             self._client.log_metric(self.run_id, "best", end.best, step=trial.number)
         if trial.seconds is not None:
             self._client.log_metric(run, "seconds", trial.seconds)
-        if isinstance(trial.outcome, Failed):
+        if end.cause:
             self._client.set_tag(run, "nasbot.cause", end.cause)
-            self._client.set_tag(run, "nasbot.message", trial.outcome.message[:5000])
-        if isinstance(trial.outcome, Stopped):
-            self._client.set_tag(run, "nasbot.message", trial.outcome.reason)
+        if trial.message:
+            self._client.set_tag(run, "nasbot.message", trial.message[:5000])
         status = "FAILED" if end.cause else "KILLED" if isinstance(trial.outcome, Cancelled) else "FINISHED"
         self._client.set_terminated(run, status)
 

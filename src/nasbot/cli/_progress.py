@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from nasbot._words import duration, first_line
 from nasbot.cli._outcome import one_line
 from nasbot.storage.tally import Line, Tally, spent_in_words
 from nasbot.trial import FINAL, POOL, Direction, Failed, Scored, Stopped, Trial, TrialState
@@ -60,14 +61,6 @@ def sparkline(values: Sequence[float], width: int = CURVE_WIDTH) -> str:
     low, high = min(values), max(values)
     scale = (len(BARS) - 1) / (high - low) if high > low else 0.0
     return "".join(BARS[round((value - low) * scale)] for value in values)
-
-
-def duration(seconds: float) -> str:
-    """3.2 s, 4 min 05 s, 2 h 10 min."""
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def described(trial: Trial) -> str:
@@ -124,8 +117,8 @@ class _State:
             return False
         self.last = [*self.last, trial][-LAST_SHOWN:]
         self.finished.append(Line.of(trial))
-        if isinstance(trial.outcome, Failed):
-            self.causes[str(trial.outcome.cause)] += 1
+        if trial.cause is not None:
+            self.causes[str(trial.cause)] += 1
         self.n_stopped += isinstance(trial.outcome, Stopped)
         if not isinstance(trial.outcome, Scored):
             return False
@@ -172,11 +165,11 @@ class _Lines:
 
     def _line(self, trial: Trial, is_best: bool) -> str:
         took = duration(trial.seconds or 0.0)
-        if isinstance(trial.outcome, Failed):
-            first = one_line((trial.outcome.message.splitlines() or [""])[0][:120])
-            return f"trial {trial.number:3d}  failed ({trial.outcome.cause}) after {took}: {first}"
+        if trial.cause is not None:
+            said = one_line(first_line(trial.message, 120))
+            return f"trial {trial.number:3d}  failed ({trial.cause}) after {took}: {said}"
         if isinstance(trial.outcome, Stopped):
-            return f"trial {trial.number:3d}  {trial.outcome.reason}  {took}"
+            return f"trial {trial.number:3d}  {trial.message}  {took}"
         if not isinstance(trial.outcome, Scored):
             return f"trial {trial.number:3d}  cancelled"
         best = "  best so far" if is_best else ""
@@ -238,9 +231,9 @@ def _row(trial: Trial, state: _State) -> tuple[str, str, str, str, str]:
 
 
 def _value(trial: Trial) -> str:
-    if isinstance(trial.outcome, Scored):
-        return f"{trial.outcome.value:.4g}"
-    return "stopped" if isinstance(trial.outcome, Stopped) else str(getattr(trial.outcome, "cause", "-"))
+    if trial.value is not None:
+        return f"{trial.value:.4g}"
+    return "stopped" if isinstance(trial.outcome, Stopped) else str(trial.cause or "-")
 
 
 def screen() -> Console:

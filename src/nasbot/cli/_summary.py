@@ -72,13 +72,3 @@ def name_of(path: Path | Address) -> str:
         return str(path)
     is_at_home = path.parent == studies_folder() and path.suffix == SUFFIX
     return path.name.removesuffix(SUFFIX) if is_at_home else str(path)
-
-
-def in_short(seconds: float) -> str:
-    """A duration for people: ``42 s``, ``3 min 20 s``, ``5 h 7 min``, ``2 d 3 h``."""
-    whole = round(seconds)
-    for size, unit, inner_size, inner in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
-        if whole >= size:
-            rest = whole % size // inner_size
-            return f"{whole // size} {unit}" + (f" {rest} {inner}" if rest else "")
-    return f"{whole} s"

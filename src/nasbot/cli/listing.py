@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nasbot._words import duration
 from nasbot.cli._options import Json
 from nasbot.cli._outcome import one_line
 from nasbot.cli._output import print_json, print_table
@@ -56,7 +57,6 @@ def _record(path: Path | Address) -> dict[str, Any]:
 
 
 def _row(record: dict[str, Any]) -> tuple[str, ...]:
-    from nasbot.cli._summary import in_short
     from nasbot.storage.tally import trials_in_words
 
     name = one_line(record["study"])
@@ -68,6 +68,6 @@ def _row(record: dict[str, Any]) -> tuple[str, ...]:
         record["state"],
         trials_in_words(record),
         "" if best is None else f"{best['value']:.6g}",
-        in_short(record["seconds"]),
-        "" if silence is None else f"{in_short(silence)} ago",
+        duration(record["seconds"]),
+        "" if silence is None else f"{duration(silence)} ago",
     )

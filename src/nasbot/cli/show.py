@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nasbot._words import duration
 from nasbot.cli._options import Json, Study
 from nasbot.cli._outcome import one_line
 from nasbot.cli._output import print_json, print_table, short_fingerprint
@@ -69,7 +70,6 @@ def _why(watched: Watched, trial: Trial) -> str:
 
 
 def _print_trials(summary: Summary, trials: Sequence[Trial]) -> None:
-    from nasbot.cli._summary import in_short
     from nasbot.domain import share_in_words
 
     rows = []
@@ -80,7 +80,7 @@ def _print_trials(summary: Summary, trials: Sequence[Trial]) -> None:
                 str(trial.number),
                 _state(trial) + ("" if trial.fidelity >= 1 else f" ({share_in_words(trial.fidelity)})"),
                 "" if value is None else f"{value:.6g}",
-                "" if trial.seconds is None else in_short(trial.seconds),
+                "" if trial.seconds is None else duration(trial.seconds),
                 str(len(trial.arch.processing_layers)),
                 f"{trial.arch.total_mass:,.0f}",
                 one_line(trial.origin.searcher)[:30],
@@ -92,9 +92,7 @@ def _print_trials(summary: Summary, trials: Sequence[Trial]) -> None:
 
 
 def _state(trial: Trial) -> str:
-    from nasbot.trial import Failed
-
-    return f"failed ({trial.outcome.cause})" if isinstance(trial.outcome, Failed) else str(trial.state)
+    return str(trial.state) if trial.cause is None else f"failed ({trial.cause})"
 
 
 def _show_trial(summary: Summary, trial: Trial, *, why: str, as_json: bool) -> None:
@@ -119,21 +117,17 @@ def _show_trial(summary: Summary, trial: Trial, *, why: str, as_json: bool) -> N
 
 def _traceback(trial: Trial) -> list[str]:
     """Where a failed evaluation raised, as Python says it; nothing for one that did not."""
-    from nasbot.trial import Failed
-
-    text = trial.outcome.details.get("traceback") if isinstance(trial.outcome, Failed) else None
+    text = trial.details.get("traceback") if trial.cause is not None else None
     return text.splitlines() if isinstance(text, str) else []
 
 
 def _trial_rows(trial: Trial, record: dict[str, Any]) -> dict[str, str]:
-    from nasbot.cli._summary import in_short
-
     curve = record["curve"]
     last = f", the last {curve[-1][1]:.6g} at step {curve[-1][0]}" if curve else ""
     parents = ", ".join(f"trial {parent}" for parent in record["parents"])
     return {
         "value": "" if record["value"] is None else f"{record['value']:.6g}",
-        "took": "" if trial.seconds is None else in_short(trial.seconds),
+        "took": "" if trial.seconds is None else duration(trial.seconds),
         "attempts": f"{trial.attempts}" + (f", {trial.interruptions} interrupted" if trial.interruptions else ""),
         "from": str(record["searcher"] or ""),
         "made from": parents + (f" by {'; '.join(record['changes'])}" if record["changes"] else ""),

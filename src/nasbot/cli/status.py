@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nasbot._words import duration
 from nasbot.cli._options import Json, Study
 from nasbot.cli._outcome import one_line
 from nasbot.cli._output import print_json
@@ -57,16 +58,15 @@ def _show(summary: Summary, *, as_json: bool, clear: bool) -> None:
 
 
 def _lines(summary: Summary) -> list[str]:
-    from nasbot.cli._summary import in_short
     from nasbot.storage.tally import spent_in_words
 
     state, run = summary.status, summary.status.run
     rows = {
         "trials": str(summary.tally),
         "best": summary.best,
-        "budget": str(state.budget or "") + f" ({in_short(summary.tally.seconds)} driven so far)",
+        "budget": str(state.budget or "") + f" ({duration(summary.tally.seconds)} driven so far)",
         "plan": state.plan,
-        "time": spent_in_words(summary.tally.spent, in_short),
+        "time": spent_in_words(summary.tally.spent, duration),
         "driver": state.driver if state.is_driven else None,
         "workers": str(state.workers) if state.is_driven and state.workers else None,
         "seen": _seen(summary),
@@ -90,11 +90,10 @@ def _command(summary: Summary) -> str | None:
 
 
 def _seen(summary: Summary) -> str | None:
-    from nasbot.cli._summary import in_short
 
     silence = summary.status.silence
     if silence is None:
         return None
-    ago = f"{in_short(silence)} ago"
+    ago = f"{duration(silence)} ago"
     is_odd = summary.status.is_driven and silence > LONG_SILENCE
     return f"{ago}: its process lives but is stopped or stuck" if is_odd else ago

@@ -26,6 +26,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
 
 from nasbot._typing import Json
+from nasbot._words import first_line
 from nasbot.errors import FileError, OptionError, StudyError
 from nasbot.execution._frames import FrameError, FrameReader, outcome_from, outcome_record, packed
 from nasbot.execution._sending import MAIN
@@ -300,8 +301,7 @@ def _set(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def _told(error: BaseException) -> str:
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {(lines or ['no message'])[0][:300]}"
+    return f"{type(error).__name__}: {first_line(error) or 'no message'}"
 
 
 def _resources(name: str, value: object) -> float:

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from nasbot._typing import Json
+from nasbot._words import first_line
 from nasbot.architecture.activations import ACTIVATIONS
 from nasbot.data.preparations import Preparation
 from nasbot.data.preprocessing import Preprocessing
@@ -117,8 +118,7 @@ def _by_torch(network: Network | Ensemble) -> Any:
                 dynamic_shapes=({0: torch.export.Dim("n")},),
             )
         except Exception as error:  # a person's own forward is followed in there
-            first_line = (str(error).strip().splitlines() or [""])[0][:200]
-            raise ExportError(f"PyTorch cannot write this network as ONNX: {first_line}") from error
+            raise ExportError(f"PyTorch cannot write this network as ONNX: {first_line(error, 200)}") from error
     assert program is not None
     return program.model_proto
 

@@ -203,8 +203,8 @@ def _exported(trial: Trial, params: Mapping[str, Param], begun: float) -> optuna
         "fidelity": trial.fidelity,
         "origin": json.dumps(trial.origin.to_dict()),
     }
-    if isinstance(trial.outcome, Failed):
-        attributes["failure"] = f"{trial.outcome.cause}: {trial.outcome.message}"[:500]
+    if trial.cause is not None:
+        attributes["failure"] = f"{trial.cause}: {trial.message}"[:500]
     return optuna.trial.FrozenTrial(
         number=trial.number,
         state=_STATES[trial.state],

@@ -203,7 +203,7 @@ def _curves(snapshot: Snapshot) -> dict[str, Json]:
             break
         chosen.setdefault(trial.number, trial)
     best = history.best
-    message = "" if with_curves else "no learning curves: the objective reports no points (trial.report)"
+    message = "" if with_curves else series.NO_CURVES
     return {
         "n_all": len(with_curves),
         "message": message,

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from nasbot._typing import Json
+from nasbot._words import first_line
 from nasbot.architecture import Layer
-from nasbot.trial import Cancelled, Failed, Forecast, Point, Scored, Stopped, Trial
+from nasbot.trial import Forecast, Point, Stopped, Trial
 
 MAX_LINE = 200  # characters of a message in a table
 MAX_MESSAGE = 20_000  # the end of a longer one is what says why
@@ -28,8 +29,8 @@ def trial_record(trial: Trial) -> dict[str, Json]:
         "value": trial.value,
         "fidelity": trial.fidelity,
         "params": dict(trial.candidate.params),
-        "cause": str(trial.outcome.cause) if isinstance(trial.outcome, Failed) else None,
-        "line": _first_line(_message(trial)),
+        "cause": trial.cause,
+        "line": first_line(trial.message, MAX_LINE),
         "started": trial.started,
         "finished": trial.finished,
         "seconds": trial.seconds,
@@ -59,7 +60,7 @@ def whole_trial_record(trial: Trial, why: str = "") -> dict[str, Json]:
     """All there is about one trial but its drawing; ``why`` it was stopped, promoted or discarded, in words."""
     arch = trial.arch
     return trial_record(trial) | {
-        "message": _message(trial)[-MAX_MESSAGE:],
+        "message": trial.message[-MAX_MESSAGE:],
         "why": why,
         "all_details": dict(_details(trial)),
         "notes": {**trial.origin.to_dict(), **(trial.forecast or Forecast()).to_dict(), **trial.notes},
@@ -85,26 +86,13 @@ def thinned(curve: Sequence[Point]) -> Sequence[Point]:
     return [curve[round(i * last / (MAX_POINTS - 1))] for i in range(MAX_POINTS)]
 
 
-def number_of(value: Json) -> float | None:
-    """A number as it is, None for everything else."""
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
 def _layer(u: int, layer: Layer) -> dict[str, Json]:
     own: dict[str, Json] = {} if layer.attributes is None else {"attributes": str(layer.attributes)}
     return {"index": u, "label": str(layer.label), "units": layer.units, "stride": layer.stride, **own}
 
 
-def _message(trial: Trial) -> str:
-    if isinstance(trial.outcome, Stopped):
-        return trial.outcome.reason
-    return trial.outcome.message if isinstance(trial.outcome, Failed | Cancelled) else ""
-
-
 def _details(trial: Trial) -> Mapping[str, Json]:
-    if isinstance(trial.outcome, Stopped):
-        return trial.outcome.to_dict()
-    return trial.outcome.details if isinstance(trial.outcome, Scored | Failed) else {}
+    return trial.outcome.to_dict() if isinstance(trial.outcome, Stopped) else trial.details
 
 
 def _numbers(details: Mapping[str, Json], prefix: str = "") -> dict[str, Json]:
@@ -113,10 +101,6 @@ def _numbers(details: Mapping[str, Json], prefix: str = "") -> dict[str, Json]:
     for name, value in details.items():
         if isinstance(value, Mapping) and not prefix:
             found |= _numbers(value, f"{name}.")
-        elif number_of(value) is not None:
+        elif isinstance(value, int | float) and not isinstance(value, bool):
             found[(prefix + name)[:MAX_LINE]] = value
     return dict(list(found.items())[:MAX_DETAILS])
-
-
-def _first_line(message: str) -> str:
-    return next((line for line in message.splitlines() if line.strip()), "")[:MAX_LINE]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nasbot.architecture import Architecture
 from nasbot.otmann import NetworkDistance, Otmann
-from nasbot.plots.snapshot import Snapshot, Source, cause_of, records_of
+from nasbot.plots.snapshot import Snapshot, Source, records_of
 from nasbot.trial import TrialState
 
 Floats = NDArray[np.float64]
@@ -65,7 +65,7 @@ def architecture_map(source: Source) -> ArchitectureMap:
             float(placed.places[i, 1]),
             trial.value,
             str(trial.state),
-            cause_of(trial),
+            str(trial.cause or ""),
         )
         for i, trial in enumerate(shown)
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
 
-from nasbot.plots.snapshot import Snapshot, Source, cause_of, parent_of, records_of
+from nasbot.plots.snapshot import Snapshot, Source, parent_of, records_of
 from nasbot.trial import History, Trial
 
 
@@ -74,7 +74,7 @@ def lineage(source: Source) -> Lineage:
                 trial.value,
                 None if parent is None else _gain(history, trial, shown[parent]),
                 str(trial.state),
-                cause_of(trial),
+                str(trial.cause or ""),
                 trial.number in ancestry,
             )
         )

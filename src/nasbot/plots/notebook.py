@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbot._words import first_line
 from nasbot.drawing.draw import to_svg
 from nasbot.plots import series
 from nasbot.plots.meaning import meaning_of
 from nasbot.plots.snapshot import Snapshot, Source, parent_of
 from nasbot.plots.style import BEST, SKY, clock, reaching_limits, short
-from nasbot.trial import Failed, Scored, Stopped, Trial
+from nasbot.trial import Scored, Trial
 
 if TYPE_CHECKING:
     from nasbot.otmann import Distances
@@ -57,11 +58,11 @@ def trial_html(trial: Trial) -> str:
     facts = [("trial", f"{trial.number}, {trial.state}")]
     if trial.value is not None:
         facts.append(("value", short(trial.value, 6)))
-    if isinstance(trial.outcome, Failed):
-        lines = trial.outcome.message.strip().splitlines()
-        facts.append(("failed", f"{trial.outcome.cause}" + (f": {lines[0][:200]}" if lines else "")))
-    if isinstance(trial.outcome, Stopped):
-        facts.append(("stopped", trial.outcome.reason))
+    said = first_line(trial.message, 200)
+    if trial.cause is not None:
+        facts.append(("failed", f"{trial.cause}: {said}" if said else str(trial.cause)))
+    elif said:
+        facts.append((str(trial.state), said))
     if trial.seconds is not None:
         facts.append(("time", clock(trial.seconds)))
     parent = parent_of(trial, trial.number)
@@ -72,9 +73,9 @@ def trial_html(trial: Trial) -> str:
         (name, short(value) if isinstance(value, float) else str(value))
         for name, value in trial.candidate.params.items()
     ]
-    said = trial.forecast
-    if said is not None and said.median is not None:
-        median, lower, upper = (short(end or 0.0) for end in (said.median, said.lower, said.upper))
+    foreseen = trial.forecast
+    if foreseen is not None and foreseen.median is not None:
+        median, lower, upper = (short(end or 0.0) for end in (foreseen.median, foreseen.lower, foreseen.upper))
         facts.append(("predicted", f"{median}, 90 % between {lower} and {upper}"))
     if isinstance(trial.outcome, Scored):
         plain = {key: value for key, value in trial.outcome.details.items() if isinstance(value, str | int | float)}

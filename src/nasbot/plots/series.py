@@ -27,6 +27,7 @@ from statistics import fmean, stdev
 from typing import NamedTuple
 
 from nasbot._typing import Json
+from nasbot._words import first_line
 from nasbot.architecture import Architecture
 from nasbot.architecture.resources import resources
 from nasbot.drawing.diff import EdgeChange, LayerChange, NetworkDiff, network_diff
@@ -35,9 +36,9 @@ from nasbot.plots.beliefs import Acquired, AcquisitionTrace, Foreseen, Surrogate
 from nasbot.plots.embedding import ArchitectureMap, MapPoint, architecture_map
 from nasbot.plots.lineage import LedgerRow, Lineage, LineageNode, ModifierLedger, ledger, lineage
 from nasbot.plots.params import ParamBeliefs, param_beliefs
-from nasbot.plots.snapshot import Snapshot, Source, cause_of, number_of, plain
+from nasbot.plots.snapshot import Snapshot, Source, number_of, plain
 from nasbot.study.deciding import DecidingTime
-from nasbot.trial import POOL, Failed, Scored, Trial, TrialState
+from nasbot.trial import POOL, Trial, TrialState
 
 __all__ = [
     "Acquired",
@@ -92,6 +93,7 @@ __all__ = [
 ]
 
 NO_TRIALS = "no trials yet"
+NO_CURVES = "no learning curves: the objective reports no points (trial.report)"
 NO_VALUES = "no trial has a value yet"
 
 
@@ -148,7 +150,7 @@ def history(source: Source) -> HistorySeries:
         value, place = trial.value, (trial.rank or 0) + 1
         is_record = value is not None and trial.fidelity >= 1 and (best is None or snapshot.is_better(value, best))
         best = value if is_record else best
-        at, cause = trial.finished or 0.0, cause_of(trial)
+        at, cause = trial.finished or 0.0, str(trial.cause or "")
         points.append(HistoryPoint(trial.number, place, at, value, best, is_record, cause, trial.fidelity))
     n_pool = sum(trial.origin.searcher == POOL for trial in snapshot.history)
     return HistorySeries(snapshot.name, str(snapshot.direction), tuple(points), n_pool, _without_values(snapshot))
@@ -202,7 +204,7 @@ def timeline(source: Source) -> Timeline:
         heapq.heappush(taken, (end, worker))
         deciding = trial.origin.seconds.get("deciding", 0.0)
         value = trial.value
-        spans.append(Span(trial.number, worker, start, end, str(trial.state), cause_of(trial), value, deciding))
+        spans.append(Span(trial.number, worker, start, end, str(trial.state), str(trial.cause or ""), value, deciding))
     spent = sum(span.end - span.start for span in spans)
     busy = spent / (n_workers * elapsed) if n_workers and elapsed > 0 else 0.0
     message = "" if spans else "no trial has begun yet"
@@ -248,7 +250,7 @@ def curves(source: Source) -> LearningCurves:
         for trial in snapshot.history
         if trial.curve
     )
-    message = "" if found else "no learning curves: the objective reports no points (trial.report)"
+    message = "" if found else NO_CURVES
     return LearningCurves(str(snapshot.direction), found, message if snapshot.history else NO_TRIALS)
 
 
@@ -309,7 +311,7 @@ def costs(source: Source, cost: str = "parameters") -> Costs:
 
 
 def _parameters(snapshot: Snapshot, trial: Trial) -> float | None:
-    reported = number_of(trial.outcome.details, "parameters") if isinstance(trial.outcome, Scored) else None
+    reported = number_of(trial.details, "parameters")
     return reported if reported is not None else _counted(snapshot.settings.get("space"), trial.arch)
 
 
@@ -513,13 +515,13 @@ def failures(source: Source) -> Failures:
     snapshot = Snapshot.of(source)
     by_cause: dict[str, list[Trial]] = {}
     for trial in snapshot.history.failed:
-        by_cause.setdefault(cause_of(trial), []).append(trial)
+        by_cause.setdefault(str(trial.cause), []).append(trial)
     rows = [
         FailureRow(
             cause,
             len(trials),
             tuple(sorted(trial.number for trial in trials)),
-            _first_line(trials[-1]),
+            first_line(trials[-1].message),
             sum(trial.seconds or 0.0 for trial in trials),
         )
         for cause, trials in by_cause.items()
@@ -528,11 +530,6 @@ def failures(source: Source) -> Failures:
     n_finished = len(snapshot.history.finished)
     message = "" if rows else f"no failures among {n_finished} finished trials" if n_finished else NO_TRIALS
     return Failures(tuple(rows), len(snapshot.history.failed), n_finished, message)
-
-
-def _first_line(trial: Trial) -> str:
-    message = trial.outcome.message if isinstance(trial.outcome, Failed) else ""
-    return next((line.strip() for line in message.splitlines() if line.strip()), "")[:300]
 
 
 # -- time --------------------------------------------------------------------------------------------------------------

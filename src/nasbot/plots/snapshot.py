@@ -17,7 +17,7 @@ from nasbot.architecture import Architecture
 from nasbot.errors import OptionError
 from nasbot.otmann import Otmann
 from nasbot.otmann.presets import PAPER, PRESETS, search_rules
-from nasbot.trial import Direction, Failed, History, Trial
+from nasbot.trial import Direction, History, Trial
 
 if TYPE_CHECKING:  # at run time it would bring all searchers, and scipy, to the live page
     from nasbot.study import StudyView
@@ -77,11 +77,6 @@ class Snapshot:
 
 
 Source: TypeAlias = "Snapshot | StudyView | History"
-
-
-def cause_of(trial: Trial) -> str:
-    """Why a trial failed; empty for one that did not."""
-    return str(trial.outcome.cause) if isinstance(trial.outcome, Failed) else ""
 
 
 def number_of(details: Json, *keys: str) -> float | None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from nasbot.architecture import Architecture
 from nasbot.plots.snapshot import Snapshot, Source, number_of
-from nasbot.trial import Scored, Trial
+from nasbot.trial import Trial
 
 N_GROUPS = 5
 FEWEST = 8  # trials with a value from which weights are given
@@ -89,8 +89,7 @@ def _traits_of(trial: Trial) -> dict[str, Cell]:
 
 def _size(trial: Trial) -> dict[str, Cell]:
     """Parameters where the objective reported them, else the mass."""
-    details = trial.outcome.details if isinstance(trial.outcome, Scored) else {}
-    parameters = number_of(details, "parameters")
+    parameters = number_of(trial.details, "parameters")
     return {"mass": float(trial.arch.total_mass)} if parameters is None else {"parameters": parameters}
 
 

@@ -106,7 +106,7 @@ def promoted_as(history: History, trial: Trial) -> int | None:
 def why(history: History, trial: Trial, fidelity: Fidelity | None) -> str:
     """Why a training was stopped, promoted, repeated, discarded or a final, in words; empty: nothing to say."""
     if isinstance(trial.outcome, Stopped):
-        return trial.outcome.reason
+        return trial.message
     if trial.origin.searcher == FINAL:
         return f"final: the candidate of trial {trial.origin.of_trial}, trained again with another seed"
     parts = []

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nasbot._typing import Json
 from nasbot.domain import share_in_words
-from nasbot.trial import FINAL, POOL, Direction, Failed, FailureCause, History, Trial, TrialState
+from nasbot.trial import FINAL, POOL, Direction, FailureCause, History, Trial, TrialState
 
 
 class Line(NamedTuple):
@@ -35,7 +35,7 @@ class Line(NamedTuple):
     @classmethod
     def of(cls, trial: Trial) -> Line:
         """Of a trial that is at hand."""
-        cause = str(trial.outcome.cause) if isinstance(trial.outcome, Failed) else None
+        cause = None if trial.cause is None else str(trial.cause)
         rest = (trial.fidelity, trial.origin.searcher, trial.rank, trial.started, trial.finished)
         return cls(trial.number, str(trial.state), trial.value, cause, *rest)
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from nasbot._words import first_line
 from nasbot.domain import share_in_words
 from nasbot.errors import ExhaustedError, FailingError, OptionError, StudyError
 from nasbot.execution import Event, Executor, Finished, Reported
@@ -274,12 +275,12 @@ class Loop:
     def _summary(self) -> str:
         counts = Counter(failure.cause for failure, _ in self._failures)
         causes = ", ".join(f"{n} {cause}" for cause, n in counts.most_common())
-        last = next((line for line in self._failures[-1][0].message.splitlines() if line), "no message")
+        last = first_line(self._failures[-1][0].message) or "no message"
         n = len(self._driver.history.completed)
         shares = {fidelity for _, fidelity in self._failures}
         where = f", all at {share_in_words(*shares)}" if len(shares) == 1 and max(shares) < 1 else ""
         return (
-            f"stopped: {len(self._failures)} trials in a row failed ({causes}{where}); the last: {last[:300]}. "
+            f"stopped: {len(self._failures)} trials in a row failed ({causes}{where}); the last: {last}. "
             f"{n} completed trials are kept; max_consecutive_failures sets how many failures end a run"
         )
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
+from nasbot._words import first_line
 from nasbot.study.budget import Budget
 from nasbot.study.loop import OnChange
-from nasbot.trial import Direction, Failed, Trial, TrialState
+from nasbot.trial import Direction, Trial, TrialState
 
 
 def is_watched() -> bool:
@@ -41,8 +42,9 @@ class _Lines:
 
     def _said(self, trial: Trial) -> str:
         took = "" if trial.seconds is None else f" in {trial.seconds:.1f} s"
-        if isinstance(trial.outcome, Failed):
-            return f"failed{took} ({trial.outcome.cause}: {trial.outcome.message.splitlines()[0][:80]})"
+        if trial.cause is not None:
+            said = first_line(trial.message, 80)
+            return f"failed{took} ({trial.cause}{f': {said}' if said else ''})"
         value = trial.value
         if value is None:
             return f"{trial.state}{took}"

@@ -19,6 +19,7 @@ from typing import TypedDict, Unpack, overload
 
 from nasbot._rng import checked_seed
 from nasbot._typing import Json
+from nasbot._words import first_line
 from nasbot.architecture import Architecture
 from nasbot.candidate import Candidate
 from nasbot.domain import check_pool
@@ -373,8 +374,7 @@ def _created(storage: Storage, given: Mapping[str, Json], trials: Sequence[Trial
 def _ending(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
-    first = next((line for line in str(error).splitlines() if line), "")
-    return f"failed: {type(error).__name__}: {first[:300]}"
+    return f"failed: {type(error).__name__}: {first_line(error)}"
 
 
 def _executor(workers: int, limits: Limits) -> Executor:

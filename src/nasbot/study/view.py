@@ -26,7 +26,7 @@ from nasbot.study.runs import numeric_differences
 from nasbot.study.settings import fidelity_of_settings, naming_vocabulary
 from nasbot.study.settled import Outlook, outlook_of
 from nasbot.study.status import StudyStatus, status_of
-from nasbot.trial import NOT_PROPOSED, Direction, Failed, History, Scored, Trial
+from nasbot.trial import NOT_PROPOSED, Direction, History, Scored, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,13 +46,12 @@ def _start(history: History, trial: Trial) -> Start:
 
 def _row(trial: Trial) -> dict[str, object]:
     """What is known of a trial, flat: its params and its numeric details under their own names."""
-    outcome = trial.outcome
     row: dict[str, object] = {
         "number": trial.number,
         "state": str(trial.state),
         "value": trial.value,
-        "failure": str(outcome.cause) if isinstance(outcome, Failed) else None,
-        "message": outcome.message if isinstance(outcome, Failed) else getattr(outcome, "reason", None),
+        "failure": None if trial.cause is None else str(trial.cause),
+        "message": trial.message or None,
         "started": trial.started,
         "finished": trial.finished,
         "seconds": trial.seconds,
@@ -63,7 +62,7 @@ def _row(trial: Trial) -> dict[str, object]:
         "fingerprint": trial.arch.fingerprint,
     }
     row |= {f"params.{name}": value for name, value in trial.candidate.params.items()}
-    details = outcome.details if isinstance(outcome, Scored) else {}
+    details = trial.details if isinstance(trial.outcome, Scored) else {}
     plain = {name: value for name, value in details.items() if isinstance(value, int | float)}
     return row | {f"details.{name}": value for name, value in plain.items()}
 

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx, nn
 
+from nasbot._words import first_line
 from nasbot.errors import TraceError
 
 SHAPE = "nasbot_shape"
@@ -31,10 +32,10 @@ def graph_of(model: nn.Module, example: Tensor | None) -> fx.Graph:
                 node.meta[SHAPE] = tuple(value.shape) if isinstance(value, Tensor) else None
             return graph
     except Exception as error:  # noqa: BLE001  # a person's own forward runs in there, and may raise anything
-        first_line = (str(error).strip().splitlines() or [""])[0][:200]
         hint = "" if example is not None else "; an example of its inputs may help: trace(model, example)"
         raise TraceError(
-            f"torch.fx cannot follow the forward of {type(model).__name__}: {type(error).__name__}: {first_line}{hint}"
+            f"torch.fx cannot follow the forward of {type(model).__name__}: "
+            f"{type(error).__name__}: {first_line(error, 200)}{hint}"
         ) from None
 
 

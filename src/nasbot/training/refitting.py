@@ -16,7 +16,6 @@ from typing import ClassVar
 import numpy as np
 
 from nasbot._files import file_errors
-from nasbot._typing import Json
 from nasbot.architecture import Architecture
 from nasbot.candidate import Params
 from nasbot.data.dataset import Dataset
@@ -124,7 +123,7 @@ def rows_ratio(data: Dataset, folds: int = 1) -> float:
 
 def length_of(trial: Trial, data: Dataset, base: TrainingObjective) -> Length | None:
     """How long a completed trial was trained; None where it does not say."""
-    details: Mapping[str, Json] = getattr(trial.outcome, "details", {})
+    details = trial.details
     steps, best = details.get("steps"), details.get("best_step")
     if not isinstance(steps, int) or not isinstance(best, int) or not 1 <= best <= steps:
         return None
@@ -135,7 +134,7 @@ def length_of(trial: Trial, data: Dataset, base: TrainingObjective) -> Length | 
             recipe, prepared = trained_as(recipe_of(base.recipe), data, trial.candidate.params)
             full = full_steps(trial.arch, recipe, prepared, base.folds)
         schedule = max(steps, round(trial.fidelity * full))
-    return Length(schedule, best / schedule, float(details.get("sharpness", 1.0)))  # type: ignore[arg-type]
+    return Length(schedule, best / schedule, float(details.get("sharpness", 1.0)))
 
 
 def refit_weights_path(folder: str | Path, number: int) -> Path:
