@@ -4,19 +4,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 import nasbot
 from nasbot import Layer
 from nasbot.architecture import chain
+from nasbot.automl import refits
 from nasbot.automl.files import DATA, WEIGHTS
-from nasbot.automl.members import Members
+from nasbot.automl.members import Members, chosen_members, members_of, settle
 from nasbot.automl.model import Results, baseline_trial, file_name, member_of, validation_predictions
 from nasbot.automl.summary import record_of
 from nasbot.candidate import Candidate
-from nasbot.data.metrics import truth_of
+from nasbot.data.metrics import METRICS, truth_of
 from nasbot.errors import FileError, OptionError, StudyError
 from nasbot.exporting.model_file import model_from
 from nasbot.training.recipes import FAST
+from nasbot.training.refitting import with_all_rows
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(10, 3, (200, 4))
@@ -48,7 +51,8 @@ def two_targets():
 
 @pytest.fixture(scope="module")
 def classes():
-    y = np.array(["low", "high", "odd"])[np.digitize(X[:, 0] + X[:, 1], [18, 22])]
+    noise = np.random.default_rng(1).normal(0, 3, len(X))
+    y = np.array(["low", "high", "odd"])[np.digitize(X[:, 0] + X[:, 1] + noise, [18, 22])]
     with searched(y, "classification") as study:
         yield study
 
@@ -105,17 +109,36 @@ def test_classes_have_no_intervals(classes, numbers):
         replace(numbers.model(), intervals=None).predict_interval(np.zeros((3, 4)))
 
 
-def test_an_ensemble_of_classifiers_averages_probabilities(classes):
-    model = classes.model()
+def test_an_ensemble_of_classifiers_averages_probabilities_that_are_as_sure_as_they_should_be(classes):
+    model, chosen = classes.model(), members_of(classes)
     assert sorted(model.classes) == ["high", "low", "odd"]
-    by_hand = sum(
-        weight * member_of(classes, classes.history[number]).predict_proba(X)
-        for weight, number in zip(model.weights, model.details["trials"], strict=True)
-    )
+    assert chosen.sharpness != 1
+
+    def sharpened(number):
+        raised = member_of(classes, classes.history[number]).predict_proba(X) ** chosen.sharpness
+        return raised / raised.sum(axis=1, keepdims=True)
+
+    by_hand = sum(w * sharpened(number) for w, number in zip(model.weights, model.details["trials"], strict=True))
     probabilities = model.predict_proba(X)
     np.testing.assert_allclose(probabilities, by_hand, rtol=1e-4)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
     assert (np.asarray(model.classes)[probabilities.argmax(axis=1)] == model.predict(X)).all()
+    settle(classes.files, chosen, classes.history)
+    assert members_of(classes) == chosen  # what is read back
+
+
+def test_what_refits_learn_from_an_ensemble_is_as_sure_as_its_model(classes):
+    data, teachers = classes.dataset, refits._Teachers(members_of(classes), 0.5)
+    said, _ = refits._lesson(teachers, classes.history, classes.files, data, "cpu")
+    rows = torch.from_numpy(np.array(with_all_rows(data).train.X))
+    with torch.inference_mode():
+        model = classes.model().network(rows).exp().numpy()
+    np.testing.assert_allclose(said, model, rtol=1e-4, atol=1e-6)
+
+
+def test_a_metric_of_ones_own_leaves_them_as_sure_as_they_are(classes):
+    data, history = classes.dataset, classes.history
+    assert chosen_members(history, classes.files, data, METRICS["accuracy"]).sharpness == 1
 
 
 @pytest.mark.parametrize("name", ["numbers", "two_targets", "classes"])

@@ -16,7 +16,16 @@ from nasbot.training.objective import details_of
 from nasbot.training.predictions import predictions
 from nasbot.training.recipes import FAST, PAPER
 from nasbot.training.refitting import length_of
-from nasbot.training.temperature import MOST, SPREAD, can_be_sharpened, sharpen, sharpened, sharpness_of
+from nasbot.training.temperature import (
+    MOST,
+    SPREAD,
+    averaged,
+    can_be_sharpened,
+    shared_sharpness,
+    sharpen,
+    sharpened,
+    sharpness_of,
+)
 from tests.training.test_loop import CLASSIFIER, MLP, friedman
 
 SHORT = FAST.changed(n_steps=60, n_validations=6)
@@ -79,6 +88,30 @@ def test_few_rows_hardly_change_it_and_it_is_bounded():
     assert sharpness_of(np.array([[0.0, -np.inf]]), np.array([1])) < 1  # what was held for impossible
 
 
+@pytest.mark.parametrize("can_be", [(True, True), (True, False)])
+def test_those_that_are_averaged_are_sharpened_alike(can_be):
+    """Two that know different halves of the truth: their mean is less sure than it should be."""
+    rng = np.random.default_rng(2)
+    logits = 2 * rng.standard_normal((2, 3000, 3))
+    y = (logits.sum(axis=0) + rng.gumbel(size=logits.shape[1:])).argmax(axis=1)
+    weights = rng.exponential(size=len(y))
+    outs = [torch.log_softmax(torch.from_numpy(half), dim=1).numpy() for half in logits]
+
+    def cost(sharpness):
+        parts = [
+            torch.softmax(torch.from_numpy(o * (sharpness if can else 1)), 1)
+            for o, can in zip(outs, can_be, strict=True)
+        ]
+        true = (0.6 * parts[0] + 0.4 * parts[1]).numpy()[np.arange(len(y)), y]
+        return -(weights / weights.mean() * np.log(true)).sum() + 0.5 * (np.log(sharpness) / SPREAD) ** 2
+
+    found = shared_sharpness(outs, (0.6, 0.4), can_be, y, weights)
+    assert found > 1.1
+    assert cost(found) <= min(cost(found * factor) for factor in (0.5, 0.99, 1.0, 1.01, 2.0)) + 1e-6
+    wanted = np.log(0.6 * np.exp(sharpened(outs[0], found)) + 0.4 * np.exp(outs[1]))
+    assert averaged(outs, (0.6, 0.4), (True, False), found) == pytest.approx(wanted, abs=1e-5)
+
+
 def test_the_weights_say_what_the_probabilities_were_made(classes):
     network = build(CLASSIFIER, input_shape=classes.input_shape, n_outputs=classes.n_outputs, seed=0).eval()
     X = torch.from_numpy(np.array(classes.test.X))
@@ -117,7 +150,10 @@ def test_numbers_know_nothing_of_it(numbers, changes):
 def test_several_decision_layers_are_trained_as_they_were(classes):
     trained = train(TWO_ENDS, classes, SHORT, seed=0)
     before = train(TWO_ENDS, classes, SHORT.changed(temperature_scaling=False, label_smoothing=0.0), seed=0)
-    assert not can_be_sharpened(trained.network)
+    assert not can_be_sharpened(TWO_ENDS)
+    before_it = {name: tensor.clone() for name, tensor in trained.network.state_dict().items()}
+    sharpen(trained.network, 2.0)
+    assert all(torch.equal(before_it[name], tensor) for name, tensor in trained.network.state_dict().items())
     assert trained.sharpness == 1
     assert trained.curve == before.curve
 
@@ -137,7 +173,7 @@ def test_a_refit_is_as_sure_as_its_trial_was(classes):
 @pytest.mark.parametrize(("stored", "sharpness"), [({}, 1.0), ({"sharpness": 1.7}, 1.7)])
 def test_a_trial_says_how_sure_it_was(numbers, stored, sharpness):
     details = {"steps": 60, "best_step": 30, "stopped": "steps", **stored}
-    trial = SimpleNamespace(outcome=SimpleNamespace(details=details), fidelity=1.0, arch=MLP)
+    trial = SimpleNamespace(details=details, fidelity=1.0, arch=MLP)
     base = SimpleNamespace(recipe=FAST.changed(n_steps=60), folds=1)
     length = length_of(trial, numbers, base)
     assert (length.steps, length.stop_after, length.sharpness) == (60, 0.5, sharpness)

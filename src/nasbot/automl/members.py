@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +35,7 @@ class Members:
     weights: tuple[float, ...]
     loss: float
     taught: float = 0.0  # the share of an ensemble's word in what their refits learned
+    sharpness: float = 1.0  # of classifiers: what their logits are multiplied by, for their mean (``temperature``)
 
 
 def learned_from_trees(study: FoundStudy) -> dict[int, float]:
@@ -85,11 +87,24 @@ def chosen_members(
         max_members=max_members,
     )
     members = Members(tuple(known[i][0].number for i in found.members), found.weights, found.loss)
-    if not limits:
+    if limits:
+        single = Members((known[0][0].number,), (1.0,), found.single_loss)
+        members = _within(limits, file_overhead(data), members, history, single=single)
+    if not data.is_classification or folds > 1 or metric is not None or len(members.trials) < 2:
         return members
-    return _within(
-        limits, file_overhead(data), members, history, single=Members((known[0][0].number,), (1.0,), found.single_loss)
-    )
+    by_number = {trial.number: valid for trial, valid in known}
+    return replace(members, sharpness=_sharpness(members, history, by_number, truth, data.loss_weights(judged)))
+
+
+def _sharpness(
+    members: Members, history: History, known: Mapping[int, np.ndarray], truth: np.ndarray, weights: np.ndarray | None
+) -> float:
+    """As sure as their mean should be by the validation rows."""
+    from nasbot.training.temperature import can_be_sharpened, shared_sharpness
+
+    can_be = [can_be_sharpened(history[number].arch) for number in members.trials]
+    found = shared_sharpness([known[number] for number in members.trials], members.weights, can_be, truth, weights)
+    return float(f"{found:.4g}")
 
 
 def _within(limits: ModelLimits, overhead: int, members: Members, history: History, *, single: Members) -> Members:
@@ -139,7 +154,7 @@ def _settled(files: Path, history: History) -> Members | None:
 
 
 def _read(value: object, history: History) -> Members | None:
-    record = _json.fields(value, RECORD, ("trials", "weights", "loss", "completed"), optional=("taught",))
+    record = _json.fields(value, RECORD, ("trials", "weights", "loss", "completed"), optional=("taught", "sharpness"))
     trials = tuple(_json.whole(number, "trial") for number in _json.items(record["trials"], "trials"))
     weights = _json.scales(record["weights"])
     known = {trial.number for trial in history.completed}
@@ -147,8 +162,8 @@ def _read(value: object, history: History) -> Members | None:
         return None
     if _json.whole(record["completed"], "completed") != len(known) or abs(sum(weights) - 1) > 1e-6:
         return None
-    taught = _json.number(record.get("taught", 0.0), "taught")
-    return Members(trials, weights, _json.number(record["loss"], "loss"), taught)
+    taught, sharpness = (_json.number(record.get(name, no), name) for name, no in (("taught", 0.0), ("sharpness", 1.0)))
+    return Members(trials, weights, _json.number(record["loss"], "loss"), taught, sharpness)
 
 
 def settle(files: Path, members: Members, history: History) -> None:
@@ -158,6 +173,7 @@ def settle(files: Path, members: Members, history: History) -> None:
         "weights": list(members.weights),
         "loss": members.loss,
         "taught": members.taught,
+        "sharpness": members.sharpness,
         "completed": len(history.completed),
     }
     with suppress(OSError):  # a full disk: the choice is made again by whoever asks

@@ -18,7 +18,7 @@ import numpy as np
 
 from nasbot._typing import Json
 from nasbot.automl.files import WEIGHTS
-from nasbot.automl.members import kept, members_of
+from nasbot.automl.members import Members, kept, members_of
 from nasbot.automl.yardstick import Yardstick
 from nasbot.data.metrics import METRICS, Metric, majority_of, truth_of
 from nasbot.errors import FileError, StorageError, StudyError
@@ -40,6 +40,7 @@ def model_of(study: FoundStudy, *, single: bool = False, refit: bool = True) -> 
     StudyError while no trial is completed, FileError where weights are gone.
     """
     from nasbot.exporting.model_file import averaged
+    from nasbot.training.temperature import sharpen
 
     best = study.history.best_here
     if best is None:
@@ -50,6 +51,8 @@ def model_of(study: FoundStudy, *, single: bool = False, refit: bool = True) -> 
         alone = member_of(study, best if chosen is None else study.history[chosen.trials[0]], refit=refit)
         return replace(alone, intervals=intervals)
     members = [member_of(study, study.history[number], refit=refit) for number in chosen.trials]
+    for network in (network for member in members for network in member.networks):
+        sharpen(network, chosen.sharpness)
     details: dict[str, Json] = {
         "data": study.dataset.name,
         "trials": list(chosen.trials),
@@ -165,7 +168,7 @@ def _of_ensemble(study: FoundStudy) -> tuple[np.ndarray, np.ndarray] | None:
     known = [part for part in parts if part is not None]
     if chosen is None or len(known) < len(parts):
         return None
-    valid, test = (_averaged([part[i] for part in known], chosen.weights, study.dataset) for i in (0, 1))
+    valid, test = (_averaged(study, chosen, [part[i] for part in known]) for i in (0, 1))
     return valid, test
 
 
@@ -213,12 +216,14 @@ def _of_majority(study: FoundStudy) -> Result | None:
     return _result(study, valid, test)
 
 
-def _averaged(parts: Sequence[np.ndarray], weights: Sequence[float], data: Dataset) -> np.ndarray:
+def _averaged(study: FoundStudy, chosen: Members, parts: Sequence[np.ndarray]) -> np.ndarray:
     """Of numbers the mean; of log-probabilities the logarithm of the mean probability."""
-    if data.is_classification:
-        mean = sum(weight * np.exp(part.astype(np.float64)) for weight, part in zip(weights, parts, strict=True))
-        return np.asarray(np.log(np.maximum(mean, 1e-300)))
-    return np.asarray(sum(weight * part.astype(np.float64) for weight, part in zip(weights, parts, strict=True)))
+    from nasbot.training.temperature import averaged, can_be_sharpened
+
+    if study.dataset.is_classification:
+        can_be = [can_be_sharpened(study.history[number].arch) for number in chosen.trials]
+        return averaged(parts, chosen.weights, can_be, chosen.sharpness)
+    return np.asarray(sum(weight * part.astype(np.float64) for weight, part in zip(chosen.weights, parts, strict=True)))
 
 
 def _result(study: FoundStudy, valid: np.ndarray, test: np.ndarray, judged: Part | None = None) -> Result:

@@ -185,6 +185,7 @@ def _lesson(
     from nasbot.training.distilling import Voice, said_together
     from nasbot.training.fitting import with_weights
     from nasbot.training.objective import PREPARATION, computing_threads, weights_path
+    from nasbot.training.temperature import sharpen
 
     weighted = zip(teachers.members.trials, teachers.members.weights, strict=True)
     members = [(history[number], weight) for number, weight in weighted]
@@ -200,6 +201,7 @@ def _lesson(
                 if time.monotonic() >= end:
                     raise TimeoutError
                 network = with_weights(trial.arch, prepared, weights_path(files / WEIGHTS, trial.number))
+                sharpen(network, teachers.members.sharpness)
                 yield Voice(network, prepared, weight)
 
     # Threads that wait for each other at every small step would take fifty times as long on a machine that is busy.

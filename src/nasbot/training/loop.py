@@ -203,7 +203,8 @@ class _Course:
         device: str,
         metric: Metric | None = None,
     ) -> None:
-        if settings.temperature_scaling and not can_be_sharpened(network):  # nothing would make up for smooth labels
+        if settings.temperature_scaling and not (network.classifies and can_be_sharpened(network.arch)):
+            # Nothing would make up for smooth labels.
             settings = replace(settings, temperature_scaling=False, label_smoothing=0.0)
         self.finds_sharpness = settings.temperature_scaling and sharpness is None
         self.network, self.settings, self.n_steps = network, settings, n_steps

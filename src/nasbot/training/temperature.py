@@ -6,27 +6,34 @@ sharpness 1/T, times the logits mends that. It is found at each validation, befo
 it is part of the weights of the decision layer: what reads, stores or exports a network knows nothing of it. It
 belongs to networks with one decision layer; of several the probabilities are averaged. A refit, which has no rows left
 to find it by, takes that of its trial.
+
+The mean of classifiers that are as sure as they should be is less sure than it should be, so those of an ensemble are
+sharpened once more, all alike.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
+from scipy.optimize import minimize_scalar
 from torch import Tensor
 
+from nasbot.architecture import Architecture
 from nasbot.training.module import Network
 from nasbot.training.operations import DecisionLayer
 
 SPREAD = 1.0  # standard deviation of the logarithm that is expected, which few rows hardly change
 MOST = 20.0  # times as sure, or as little
+SMALLEST = 1e-300  # a probability of which a logarithm is taken
 N_STEPS, PRECISE = 20, 1e-4  # of Newton's method, and of the logarithm
 
 
-def can_be_sharpened(network: Network) -> bool:
-    """Whether the network is a classifier with one decision layer."""
-    return network.classifies and len(network.arch.decision_layers) == 1
+def can_be_sharpened(arch: Architecture) -> bool:
+    """Whether a classifier has one decision layer."""
+    return len(arch.decision_layers) == 1
 
 
 def sharpness_of(out: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> float:
@@ -61,6 +68,38 @@ def sharpness_of(out: np.ndarray, y: np.ndarray, weights: np.ndarray | None = No
     return math.exp(at)
 
 
+def shared_sharpness(
+    outs: Sequence[np.ndarray],
+    shares: Sequence[float],
+    can_be: Sequence[bool],
+    y: np.ndarray,
+    weights: np.ndarray | None = None,
+) -> float:
+    """The same for networks whose probabilities are averaged by these shares: one sharpness for all that can have it.
+
+    Here the likelihood is not convex, so the minimum is found by a bracketing search.
+    """
+    counts = np.ones(len(y)) if weights is None else np.asarray(weights, dtype=np.float64) / weights.mean()
+
+    def cost(at: float) -> float:
+        mean = averaged(outs, shares, can_be, math.exp(at))
+        true = np.take_along_axis(mean, y[:, None], axis=1)[:, 0]
+        return float(-(counts * true).sum()) + 0.5 * (at / SPREAD) ** 2
+
+    edge = math.log(MOST)
+    return math.exp(minimize_scalar(cost, bounds=(-edge, edge), method="bounded", options={"xatol": PRECISE}).x)
+
+
+def averaged(
+    outs: Sequence[np.ndarray], shares: Sequence[float], can_be: Sequence[bool], sharpness: float = 1.0
+) -> np.ndarray:
+    """The logarithm of the mean probability of networks that are sharpened where they can be; float64."""
+    mean = np.zeros(outs[0].shape)
+    for out, share, can in zip(outs, shares, can_be, strict=True):
+        mean += share * np.exp((sharpened(out, sharpness) if can else out).astype(np.float64))
+    return np.asarray(np.log(np.maximum(mean, SMALLEST)))
+
+
 def sharpened(out: np.ndarray, sharpness: float) -> np.ndarray:
     """The log-probabilities with that sharpness; float32."""
     logs = sharpness * np.asarray(out, dtype=np.float64)
@@ -71,8 +110,8 @@ def sharpened(out: np.ndarray, sharpness: float) -> np.ndarray:
 
 @torch.no_grad()
 def sharpen(network: Network, sharpness: float) -> None:
-    """Let the network say so itself."""
-    if sharpness == 1.0:
+    """Let the network say so itself, if it can be."""
+    if sharpness == 1.0 or not can_be_sharpened(network.arch):
         return
     [decision] = network.arch.decision_layers
     part = network.layers[str(decision)]
