@@ -24,8 +24,8 @@ import numpy as np
 from nasbot.architecture import Architecture
 from nasbot.automl import FoundStudy, Prepared, search
 from nasbot.data.dataset import Dataset, named_dataset
-from nasbot.training.fitting import outputs
 from nasbot.training.loop import train
+from nasbot.training.predicting import outputs_of
 from nasbot.training.recipes import Recipe
 from nasbot.trial import POOL
 
@@ -94,14 +94,14 @@ def retrained(arch: Architecture, data: Dataset, seconds: float, recipe: Recipe)
     errors = []
     for repeat in range(REPEATS):
         trained = train(arch, data, recipe, seed=10_000 + repeat, seconds=seconds)
-        errors.append(_mse(outputs(trained.network, np.asarray(data.test.X)), data))
+        errors.append(_mse(outputs_of(trained.network, np.asarray(data.test.X)), data))
     return errors
 
 
 def as_scored(study: FoundStudy, data: Dataset) -> float | None:
     """Test error of the best network with the very weights that the search kept."""
     best = study.best
-    return None if best is None else _mse(outputs(best.model(), np.asarray(data.test.X)), data)
+    return None if best is None else _mse(outputs_of(best.model(), np.asarray(data.test.X)), data)
 
 
 def _mse(predicted: np.ndarray, data: Dataset) -> float:

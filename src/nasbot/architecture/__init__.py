@@ -9,7 +9,7 @@ from nasbot.architecture.masses import MassRules, layer_masses
 from nasbot.architecture.operations import LayerResources
 from nasbot.architecture.paths import PathEnd, PathKind, PathLengths, path_lengths
 from nasbot.architecture.penalties import LabelPenalties
-from nasbot.architecture.pools import initial_pool, plain_mlp
+from nasbot.architecture.pools import initial_pool
 from nasbot.architecture.resources import Resources, resources
 from nasbot.architecture.space import SearchSpace
 from nasbot.architecture.vocabularies import (
@@ -52,7 +52,6 @@ __all__ = [
     "initial_pool",
     "layer_masses",
     "path_lengths",
-    "plain_mlp",
     "residual_cnn",
     "resources",
     "vgg_like",

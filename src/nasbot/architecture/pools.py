@@ -12,7 +12,6 @@ sigmoid occurs exactly once, and the pool is the same in every process. Units ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -29,11 +28,6 @@ VGG_CONVOLUTIONS = (1, 2, 3, 4)
 SHRINKING = (1.0, 0.5, 0.25, 0.125, 0.0625)
 SHALLOW_DEPTHS, SHALLOW_UNITS = (1, 2, 3), 128
 CNN_BLOCKS = ((3, 1), (3, 2), (3, 3), (3, 4), (3, 5), (4, 4))
-
-
-def plain_mlp(kind: str | Vocabulary, label: str, widths: Sequence[int]) -> Architecture:
-    """A chain of layers of one label, one for each width."""
-    return chain(kind, [Layer(label, units) for units in widths])
 
 
 def initial_pool(kind: str | Vocabulary) -> tuple[Architecture, ...]:

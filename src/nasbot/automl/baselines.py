@@ -6,7 +6,8 @@ prepared, because an ensemble lives on differences.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nasbot._own_code import own_object
@@ -50,24 +51,14 @@ PLAIN_CNNS: Sequence[tuple[str, tuple[int, ...], str]] = (
 
 def plain_pool(domain: Domain, *, n_rows: int, first: Sequence[Architecture] = ()) -> tuple[Candidate, ...]:
     """The given networks, then the plain ones, each made narrower until it lies in the space; no two alike."""
-    space, found = domain.networks, _fitting(domain, first)
-    for arch, preparation in plain_networks(space.vocabulary.name, n_rows):
-        fitting = next((narrow for narrow in narrower(arch, space.min_units) if narrow in space), None)
-        if fitting is not None:
-            candidate = Candidate(fitting, _prepared(domain.default(), preparation))
-            found.setdefault(candidate.fingerprint, candidate)
-    return _some(found)
+    params = domain.default()
+    plain = plain_networks(domain.networks.vocabulary.name, n_rows)
+    return _narrowed(domain, first, [Candidate(arch, _prepared(params, how)) for arch, how in plain])
 
 
 def paper_pool(domain: Domain, *, first: Sequence[Architecture] = ()) -> tuple[Candidate, ...]:
     """The given networks, then the paper's ten, each made narrower until it lies in the space."""
-    space, found = domain.networks, _fitting(domain, first)
-    for arch in initial_pool(space.kind):
-        fitting = next((narrow for narrow in narrower(arch, space.min_units) if narrow in space), None)
-        if fitting is not None:
-            candidate = domain.candidate(fitting)
-            found.setdefault(candidate.fingerprint, candidate)
-    return _some(found)
+    return _narrowed(domain, first, map(domain.candidate, initial_pool(domain.networks.kind)))
 
 
 def own_pool(where: str, domain: Domain, *, first: Sequence[Architecture] = ()) -> tuple[Candidate, ...]:
@@ -152,7 +143,14 @@ def _cnn(label: str, units: Sequence[int]) -> Architecture:
     return chain("cnn", layers)
 
 
-def _some(found: dict[str, Candidate]) -> tuple[Candidate, ...]:
+def _narrowed(domain: Domain, first: Sequence[Architecture], candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """The given networks, then the others, each as narrow as it has to be."""
+    space, found = domain.networks, _fitting(domain, first)
+    for wide in candidates:
+        arch = next((arch for arch in narrower(wide.arch, space.min_units) if arch in space), None)
+        if arch is not None:
+            candidate = replace(wide, arch=arch)
+            found.setdefault(candidate.fingerprint, candidate)
     if not found:
         raise OptionError(
             "budget: too short for these data: not even the narrowest network of the pool could be trained in a trial; "

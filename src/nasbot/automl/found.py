@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from nasbot.data.metrics import Metric
     from nasbot.exporting.model_file import Model
     from nasbot.searchers.base import Searcher
+    from nasbot.training.module import Network
     from nasbot.training.recipes import Recipe
 
 
@@ -84,7 +85,7 @@ class FoundTrial(Trial):
             targets=None if X is not None else targets_of(data, self.files / DATA, share_from_trees(params)),
         )
 
-    def model(self) -> nn.Module:
+    def model(self) -> Network:
         """The network with the weights of the trial itself, as the search scored it; FileError where they are gone."""
         from nasbot.training.fitting import with_weights
         from nasbot.training.objective import weights_path
@@ -93,17 +94,17 @@ class FoundTrial(Trial):
 
     def predict(self, X: Any) -> np.ndarray:
         """What ``model()`` says of raw rows or images: numbers in their own units, or classes by name."""
-        from nasbot.training.fitting import outputs
+        from nasbot.training.predicting import outputs_of
 
         prepared = self._prepared.preprocessing
-        return prepared.predicted(outputs(self.model(), prepared.X(X)))
+        return prepared.predicted(outputs_of(self.model(), prepared.X(X)))
 
     @property
     def _prepared(self) -> Dataset:
         """The data as this trial's candidate has them prepared."""
-        from nasbot.training.objective import PREPARATION
+        from nasbot.training.objective import as_seen
 
-        return self.dataset.prepared_as(str(self.candidate.params.get(PREPARATION, "standard")))
+        return as_seen(self.dataset, self.candidate.params)
 
 
 class FoundStudy(StudyView):
@@ -274,11 +275,6 @@ class FoundStudy(StudyView):
         from nasbot.automl.understanding import understanding_of
 
         return understanding_of(self, rows=rows, single=single)
-
-    @property
-    def driven_seconds(self) -> float:
-        """How long the study has been driven, as far as trials say."""
-        return self.history.elapsed
 
     def export(
         self,

@@ -74,10 +74,10 @@ def member_of(study: FoundStudy, trial: Trial, *, refit: bool = True) -> Model:
     """The network of a trial with its weights, after its refit where there was one, and its inputs' preparation."""
     from nasbot.exporting.model_file import Model
     from nasbot.training.fitting import with_weights
-    from nasbot.training.objective import PREPARATION, weights_path
+    from nasbot.training.objective import as_seen, weights_path
     from nasbot.training.refitting import has_refit, refit_weights_path
 
-    data = study.dataset.prepared_as(str(trial.candidate.params.get(PREPARATION, "standard")))
+    data = as_seen(study.dataset, trial.candidate.params)
     folder = study.files / WEIGHTS
     place = refit_weights_path if refit and has_refit(folder, trial.number) else weights_path
     network = with_weights(trial.arch, data, place(folder, trial.number))

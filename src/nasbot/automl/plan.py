@@ -230,21 +230,11 @@ def planned(
         n_steps = known if isinstance(known, int) else None
         each = float(cap) if isinstance(cap, int | float) else DEFAULT_SECONDS
         stretch = 1.0 if seconds is not None else stretch_of(full, n_steps, each, most_steps)
-        return Plan(
-            budget, workers, n_steps, seconds or each, refit_seconds, folds, stretch, rungs=rungs, n_pool=n_pool
-        )
-    longest = seconds or (DEFAULT_SECONDS if full is None else round(SLACK * full, 1))
-    return Plan(
-        budget,
-        workers,
-        n_steps,
-        longest,
-        refit_seconds,
-        folds,
-        training_seconds=training_seconds,
-        rungs=rungs,
-        n_pool=n_pool,
-    )
+        training_seconds = None
+    else:
+        each, stretch = DEFAULT_SECONDS if full is None else round(SLACK * full, 1), 1.0
+    longest = seconds or each
+    return Plan(budget, workers, n_steps, longest, refit_seconds, folds, stretch, training_seconds, rungs, n_pool)
 
 
 def space_for(

@@ -184,7 +184,7 @@ def _lesson(
     """What they say of all rows, and how much it counts; None where weights of one are gone, or time is."""
     from nasbot.training.distilling import Voice, said_together
     from nasbot.training.fitting import with_weights
-    from nasbot.training.objective import PREPARATION, computing_threads, weights_path
+    from nasbot.training.objective import computing_threads, preparation_of, weights_path
     from nasbot.training.temperature import sharpen
 
     weighted = zip(teachers.members.trials, teachers.members.weights, strict=True)
@@ -192,7 +192,7 @@ def _lesson(
     end = time.monotonic() + seconds
 
     def preparation(member: tuple[Trial, float]) -> str:
-        return str(member[0].candidate.params.get(PREPARATION, "standard"))
+        return preparation_of(member[0].candidate.params)
 
     def voices() -> Iterator[Voice]:  # one set of prepared rows in memory at a time
         for name, alike in groupby(sorted(members, key=preparation), key=preparation):

@@ -92,7 +92,7 @@ def record_of(study: FoundStudy) -> dict[str, Json]:
         "failed": dict(causes),
         "stopped": len(history.stopped),
         "outlook": None if (outlook := study.outlook()) is None else outlook.to_dict(),
-        "seconds": study.driven_seconds,
+        "seconds": history.elapsed,
     }
 
 

@@ -178,9 +178,10 @@ def run(
     from nasbot.data.metrics import metric_for
     from nasbot.data.weighting import parsed_class_weight
     from nasbot.otmann.solver import compile_in_background
+    from nasbot.study.budget import Budget
 
     shares = parsed_split(split)
-    _check_budget(budget)
+    Budget.of(budget)  # before the data are read
     memory = _checked_place(executor, memory_per_trial, address, cpus_per_trial, gpus_per_trial)
     if searcher == "nasbot":
         compile_in_background()  # while the data are read; the search waits for it before its clock starts
@@ -445,12 +446,6 @@ def _checked_place(kind: str, memory: str | None, address: str | None, cpus: flo
     except OptionError as error:  # as the person has typed it
         raise OptionError(f"--{str(error).replace('_per_trial:', '-per-trial:')}") from None
     return bytes_each
-
-
-def _check_budget(text: str) -> None:
-    from nasbot.study.budget import Budget
-
-    Budget.of(text)
 
 
 def _no_such_data(data: str) -> None:

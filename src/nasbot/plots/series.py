@@ -321,7 +321,7 @@ def _counted(space: Json, arch: Architecture) -> float | None:
     if not isinstance(space, Mapping) or not isinstance(shape, list | tuple):
         return None
     try:
-        whole = [int(number_of({"": entry}, "") or 0) for entry in shape]
+        whole = [int(number_of(entry) or 0) for entry in shape]
         return float(resources(arch, whole, int(number_of(space, "n_outputs") or 1)).parameters)
     except NasbotError:  # a shape that does not fit: somebody else's settings
         return None

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import nn
 
 from nasbot.architecture import Architecture
@@ -22,7 +21,6 @@ from nasbot.training.recipes import Recipe, recipe_of
 from nasbot.training.weights import read_weights, set_weights
 
 FOR_STOPPING = 0.2
-ROWS_AT_A_TIME = 4096
 
 
 def fit(
@@ -57,17 +55,6 @@ def with_weights(arch: Architecture, data: Dataset, path: Path) -> Network:
     )
     set_weights(network, state, path)
     return network.eval()
-
-
-def outputs(model: nn.Module, X: np.ndarray) -> np.ndarray:
-    """What the model says of prepared inputs, a few thousand rows at a time."""
-    model.eval()
-    with torch.inference_mode():
-        parts = [
-            model(torch.from_numpy(np.ascontiguousarray(X[i : i + ROWS_AT_A_TIME]))).numpy()
-            for i in range(0, len(X), ROWS_AT_A_TIME)
-        ]
-    return np.concatenate(parts) if parts else np.zeros((0, 1), dtype=np.float32)
 
 
 def _prepared(data: Dataset, X: Any, y: Any, seed: int) -> Dataset:

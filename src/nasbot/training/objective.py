@@ -184,7 +184,17 @@ def predictions_path(folder: str | Path, number: int) -> Path:
 def trained_as(recipe: Recipe, data: Dataset, params: Params) -> tuple[Recipe, Dataset]:
     """The recipe and the data as a candidate's params change them; OptionError for params that neither knows."""
     others = {name: value for name, value in params.items() if name not in (PREPARATION, FROM_TREES)}
-    return recipe.with_params(others), data.prepared_as(str(params.get(PREPARATION, "standard")))
+    return recipe.with_params(others), as_seen(data, params)
+
+
+def as_seen(data: Dataset, params: Params) -> Dataset:
+    """The data as a candidate's params have their numbers prepared."""
+    return data.prepared_as(preparation_of(params))
+
+
+def preparation_of(params: Params) -> str:
+    """The name of it."""
+    return str(params.get(PREPARATION, "standard"))
 
 
 def share_from_trees(params: Params) -> float:

@@ -1,4 +1,4 @@
-"""The network simplex of ``_network_simplex`` for problems of at most 63 rows and 63 columns, about twice as fast.
+"""The network simplex of ``network_simplex`` for problems of at most 63 rows and 63 columns, about twice as fast.
 
 Same problem, same rule for the arc that leaves, so it ends for the same reason. Nearly half of the pivots, those near
 the start, are done without prices (``assign_greedily``). The trees of such problems are small (from the star, a cycle
