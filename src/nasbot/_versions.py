@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import platform
 from importlib.metadata import PackageNotFoundError, version
 
 NOTED = ("nasbot", "numpy", "scipy", "numba", "torch")  # what the numbers of a study may depend on
@@ -16,6 +16,7 @@ def version_of(package: str) -> str | None:
         return None
 
 
-def versions_of(packages: Iterable[str]) -> dict[str, str]:
-    """Those of the packages that are installed."""
-    return {name: found for name in packages if (found := version_of(name)) is not None}
+def noted_versions() -> dict[str, str]:
+    """Python's, and those of ``NOTED`` that are installed."""
+    found = {name: number for name in NOTED if (number := version_of(name)) is not None}
+    return {"python": platform.python_version(), **found}

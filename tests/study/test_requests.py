@@ -379,7 +379,7 @@ def test_a_replay_says_what_is_other_here(path, monkeypatch):
     features = [*here["cpu_features"][1:], "AVX1024"]
     elsewhere = {"processor": "riscv64", "libraries": here["libraries"], "cpu_features": features}
     monkeypatch.setattr(runs, "numerics", lambda: elsewhere)
-    monkeypatch.setattr(runs, "versions_of", lambda packages: {"numpy": "9.9"})
+    monkeypatch.setattr(runs, "noted_versions", lambda: {"numpy": "9.9"})
     with StudyView.read(path) as view:
         differences = view.replay_differences()
     assert differences == [

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nasbot._own_code import own_function
+from nasbot._ranks import average_ranks
 from nasbot.errors import DataError, OptionError, StudyError
 
 if TYPE_CHECKING:
@@ -267,15 +268,13 @@ def _one_against_rest(curve: Formula) -> Formula:
 
 def _area(is_class: np.ndarray, score: np.ndarray, weights: Weights) -> float:
     """Under the ROC curve: how often a row of the class scores higher than another, ties counting half."""
-    _, place, counts = np.unique(score, return_inverse=True, return_counts=True)
     if weights is not None:
-        inside = np.bincount(place, weights * is_class, minlength=len(counts))
-        outside = np.bincount(place, weights * ~is_class, minlength=len(counts))
+        _, place = np.unique(score, return_inverse=True)
+        inside, outside = (np.bincount(place, weights * side) for side in (is_class, ~is_class))
         below = np.cumsum(outside) - outside / 2
         return float((inside * below).sum() / (inside.sum() * outside.sum()))
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]
     n_class = int(is_class.sum())
-    above = float(ranks[is_class].sum()) - n_class * (n_class + 1) / 2
+    above = float(average_ranks(score)[is_class].sum()) - n_class * (n_class + 1) / 2
     return above / (n_class * (len(score) - n_class))
 
 

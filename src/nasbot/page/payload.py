@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import platform
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import Any
 
 from nasbot._json import table
 from nasbot._typing import Json
-from nasbot._versions import NOTED, versions_of
+from nasbot._versions import noted_versions
 from nasbot.page.beside import Beside
 from nasbot.page.excerpt import Excerpt, excerpt_record, tally_of
 from nasbot.page.records import thinned
@@ -185,7 +184,7 @@ def _versions(status: StudyStatus | None) -> dict[str, Json]:
     noted = status.run.record.get("versions") if status is not None and status.run is not None else None
     if isinstance(noted, Mapping) and noted:
         return {str(name)[:40]: str(found)[:40] for name, found in noted.items()}
-    return {"python": platform.python_version(), **versions_of(NOTED)}
+    return dict(noted_versions())
 
 
 # -- series ------------------------------------------------------------------------------------------------------------

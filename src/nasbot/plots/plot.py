@@ -2,7 +2,7 @@
 
 plot(study, "history", "history.svg")
 figure(study, "map")                       # a matplotlib Figure, for a notebook
-plot_history(series.history(study), ax)    # on axes of one's own
+progress_plots.plot_history(series.history(study), ax)    # on axes of one's own
 """
 
 from __future__ import annotations
@@ -47,34 +47,6 @@ from nasbot.trial import Trial
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = [
-    "PLOTS",
-    "AxesPlot",
-    "PlotOptions",
-    "ScenePlot",
-    "figure",
-    "plot",
-    "plot_acquisition",
-    "plot_comparison",
-    "plot_costs",
-    "plot_coverage",
-    "plot_curves",
-    "plot_failures",
-    "plot_forecasts",
-    "plot_history",
-    "plot_importance",
-    "plot_layer_use",
-    "plot_ledger",
-    "plot_lineage",
-    "plot_log_density",
-    "plot_map",
-    "plot_rungs",
-    "plot_slice",
-    "plot_time_by_trial",
-    "plot_time_totals",
-    "plot_timeline",
-]
 
 DPI = 160  # of PNG files
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nasbot._typing import Json
-from nasbot._versions import NOTED, versions_of
+from nasbot._versions import noted_versions
 from nasbot.errors import OptionError
 from nasbot.storage.addresses import without_password
 from nasbot.storage.records import Run
@@ -27,7 +27,7 @@ def new_run(number: int, *, executor: str, workers: int | None, budget: Budget |
     record: dict[str, Json] = {
         "pid": os.getpid(),
         "host": socket.gethostname(),
-        "versions": {"python": platform.python_version(), **versions_of(NOTED)},
+        "versions": noted_versions(),
         "numerics": numerics(),
         "executor": executor,
         "workers": workers,
@@ -127,7 +127,7 @@ def numeric_differences(run: Run) -> list[str]:
         elif then != now:
             lines.append(f"{name}: then {str(then)[:60]}, here {now}")
     versions = run.record.get("versions")
-    for name, version_here in {"python": platform.python_version(), **versions_of(NOTED)}.items():
+    for name, version_here in noted_versions().items():
         version_then = versions.get(name) if isinstance(versions, Mapping) else None
         if version_then != version_here:
             lines.append(f"{name}: then {str(version_then)[:60]}, here {version_here}")
