@@ -47,18 +47,18 @@ def mlp_penalties(labels: tuple[str, ...]) -> LabelPenalties:
 
 
 def cnn_penalties(
-    labels: tuple[str, ...], *, near: float = 0.2, far: float = 0.3, pools: float = 0.25, residual: float = RESIDUAL
+    labels: tuple[str, ...], *, near: float = 0.2, far: float = 0.3, pools: float = 0.25
 ) -> LabelPenalties:
     """Table "CNN" of App. A.3: ``near`` between kernels 3-5 and 5-7, ``far`` between 3-7, res as conv among themselves.
 
-    M(res k, conv j) = (1 - residual) M(conv k, conv j) + residual * 1, the 1 being the non-assignment cost.
+    M(res k, conv j) = (1 - RESIDUAL) M(conv k, conv j) + RESIDUAL * 1, the 1 being the non-assignment cost.
     """
     kernels = {(k, j): 0.0 if k == j else near if abs(k - j) == 2 else far for k, j in product(KERNEL_SIZES, repeat=2)}
     pairs = {("max-pool", "avg-pool"): pools}
     for (k, j), penalty in kernels.items():
         pairs[CONVOLUTIONS[k], CONVOLUTIONS[j]] = penalty
         pairs[RESIDUALS[k], RESIDUALS[j]] = penalty
-        pairs[RESIDUALS[k], CONVOLUTIONS[j]] = (1 - residual) * penalty + residual * NON_ASSIGNMENT_COST
+        pairs[RESIDUALS[k], CONVOLUTIONS[j]] = (1 - RESIDUAL) * penalty + RESIDUAL * NON_ASSIGNMENT_COST
     return LabelPenalties.from_pairs(labels, pairs)
 
 

@@ -51,12 +51,12 @@ def progress(
         live.refresh()
 
 
-def sparkline(values: Sequence[float], width: int = CURVE_WIDTH) -> str:
-    """A curve in one line of text: high values high, the last ``width`` steps of it if it is longer."""
+def sparkline(values: Sequence[float]) -> str:
+    """A curve in one line of text: high values high, means of equal pieces where it is longer than the line."""
     if not values:
         return ""
-    if len(values) > width:  # the means of equal pieces, so that the whole curve is seen
-        edges = [round(i * len(values) / width) for i in range(width + 1)]
+    if len(values) > CURVE_WIDTH:
+        edges = [round(i * len(values) / CURVE_WIDTH) for i in range(CURVE_WIDTH + 1)]
         values = [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
     low, high = min(values), max(values)
     scale = (len(BARS) - 1) / (high - low) if high > low else 0.0

@@ -48,9 +48,9 @@ class Excerpt(History):
     def __iter__(self) -> Iterator[Trial]:
         return map(self._trial, self.__dict__["_numbers"])
 
-    def latest(self, n: int = N_LATEST) -> Excerpt:
-        """The last n trials alone, which are next to each other: a timeline needs neighbours."""
-        return Excerpt(tuple(self)[-n:], self.tally, self.direction)
+    def latest(self) -> Excerpt:
+        """The last trials alone, which are next to each other: a timeline needs neighbours."""
+        return Excerpt(tuple(self)[-N_LATEST:], self.tally, self.direction)
 
 
 def tally_of(history: History) -> Tally:

@@ -501,8 +501,8 @@ _INDEX = """<!doctype html>
 """
 
 
-def _json(text: str, headers: dict[str, str] | None = None) -> Response:
-    return Response(text, media_type="application/json", headers=headers)
+def _json(text: str) -> Response:
+    return Response(text, media_type="application/json")
 
 
 class _Stream(StreamingResponse):

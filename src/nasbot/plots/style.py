@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 INK, FAINT, GRID = "#20262e", "#6b7682", "#e3e7eb"
 BLUE, ORANGE, GREEN, VERMILLION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
-SKY, PURPLE, YELLOW, GREY = "#56B4E9", "#CC79A7", "#F0E442", "#9aa5b1"
+SKY, PURPLE, GREY = "#56B4E9", "#CC79A7", "#9aa5b1"
 SERIES = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, INK, GREY)
 FAILED, BEST = VERMILLION, BLUE
 
@@ -92,13 +92,11 @@ def is_empty(ax: Axes, title: str, message: str) -> bool:
     return True
 
 
-def whole_numbers(ax: Axes, axis: str = "x") -> None:
-    """Ticks at whole numbers only: there is no trial 2.5."""
+def whole_numbers(ax: Axes) -> None:
+    """Ticks of the x axis at whole numbers only: there is no trial 2.5."""
     from matplotlib.ticker import MaxNLocator
 
-    (ax.xaxis if axis == "x" else ax.yaxis).set_major_locator(
-        MaxNLocator(nbins=8, integer=True, min_n_ticks=1, steps=[1, 2, 5, 10])
-    )
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
 
 
 def readable_log(ax: Axes, axis: str = "x") -> None:
