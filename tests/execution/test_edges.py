@@ -252,6 +252,8 @@ def test_what_is_known_of_a_process_is_kept_with_its_outcome():
     assert failed.details["process"]["output"] == "x" * 3990 + "last words"
     found.outcome = Scored(1.0, {"a": 1})
     assert found.final_outcome(Limits()) == Scored(1.0, {"a": 1, "process": {"peak_memory": 77, "exit_code": 3}})
+    found.verdict = {"ended": 0, "peak_memory": 7}
+    assert found.final_outcome(Limits()).details["process"] == {"peak_memory": 7, "exit_code": 0}
     found.verdict = {"ended": -9, "peak_memory": None}
     assert found.final_outcome(Limits()).details["process"] == {"peak_memory": None, "signal": 9}
     found.outcome = Cancelled("asked")

@@ -134,3 +134,16 @@ def test_the_interval_lies_around_the_position_at_random():
         assert right - left == pytest.approx(2.0)
         places.append((3.0 - left) / 2.0)
     assert kstest(places, "uniform").pvalue > 0.01
+
+
+def test_an_interval_grows_while_its_ends_lie_on_the_slice_by_so_many_steps_in_all():
+    """The steps are divided at random between both sides, which keeps the density as it is."""
+    rng, found = np.random.default_rng(0), set()
+    for _ in range(200):
+        place = np.array([0.0, 3.0])
+        left, right = _step_out(lambda x: 1.0, place, 0.0, 1, 2.0, rng)
+        assert right - left == pytest.approx(2.0 * MOST_STEPS)
+        found.add(round((3.0 - left) // 2.0))
+        left, right = _step_out(lambda x: 1.0 if x[1] < 3.0 else 0.0, place, 0.0, 1, 2.0, rng)
+        assert right <= 5.0
+    assert found == set(range(MOST_STEPS))
