@@ -48,6 +48,12 @@ def test_for_people(run, tmp_path):
     assert "one step on one batch" in result.out
 
 
+def test_an_old_sqlite_is_named_beside_the_store(tmp_path, monkeypatch):
+    caution = "; SQLite 3.40.1 is older than the fix of its log in 3.51.3"
+    monkeypatch.setattr("nasbot.storage._sqlite_file.sqlite_caution", lambda: caution)
+    assert module._store(tmp_path).text.endswith(f" ms{caution}")
+
+
 def test_what_will_not_work_is_said(run, tmp_path, monkeypatch):
     def broken(*arguments, **options):
         raise FileError("no locks on this drive")
