@@ -168,6 +168,25 @@ def test_what_a_process_may_say(monkeypatch, received, deadline, has_begun, caus
     assert executor._running == {}
 
 
+@pytest.mark.parametrize(
+    ("code", "known"), [(None, {}), (0, {"exit_code": 0}), (3, {"exit_code": 3}), (-9, {"signal": 9})]
+)
+def test_what_is_known_of_a_process_that_failed_is_kept(code, known):
+    ends = []
+    process = SimpleNamespace(poll=lambda: code)
+    worker = SimpleNamespace(process=process, printed=lambda: "last words", end=lambda: ends.append(1))
+    executor = SpawnExecutor(1)
+    failed = executor._released(worker, Failed(FailureCause.CRASHED, "it", {"seen": 1}))
+    assert failed.details == {"seen": 1, "process": {**known, "output": "last words"}}
+    assert ends == [1]
+    assert not executor._idle
+    scored = executor._released(SimpleNamespace(job=sample_job(0), outcome=1, has_begun=True), Scored(1.0))
+    assert scored == Scored(1.0)
+    (idle,) = executor._idle
+    assert (idle.job, idle.outcome, idle.has_begun) == (None, None, False)
+    executor._idle.clear()
+
+
 def test_its_limit_counts_from_its_beginning():
     executor = SpawnExecutor(1, limits=Limits(seconds=7.0))
     worker = SimpleNamespace(has_begun=False, deadline=0.0)
