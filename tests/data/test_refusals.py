@@ -498,3 +498,32 @@ def test_the_papers_images_are_divided_as_in_the_paper(tmp_path, monkeypatch):
     np.testing.assert_array_equal(X, np.concatenate([named.decoded(part) for part in stored.values()]))
     assert [part.tolist() for part in options["indices"]] == [list(range(8)), [8, 9], [10, 11]]
     assert options["channels_last"] is False
+
+
+# -- just enough -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("unit", "is_taken"), [(1e-100, False), (1.01e-100, True), (1.0, True), (0.99e100, True), (1e100, False)]
+)
+def test_targets_whose_squares_can_just_be_computed(unit, is_taken):
+    values = np.tile([-unit, unit], 20)
+    assert values.std() == pytest.approx(unit, rel=1e-12, abs=0)
+    X = np.arange(40.0)[:, None]
+    if is_taken:
+        assert dataset_of(X, values, task="regression").preprocessing.target.scales == pytest.approx(
+            (unit,), rel=1e-9, abs=0
+        )
+    else:
+        with pytest.raises(DataError, match="its standard deviation is"):
+            dataset_of(X, values, task="regression")
+
+
+def test_a_table_that_is_as_long_as_a_line_may_be(tmp_path, monkeypatch):
+    path = tmp_path / "table.csv"
+    path.write_text("size,price\n1,2\n3,4\n")
+    monkeypatch.setattr(text_tables, "MAX_LINE", 19)
+    assert text_tables._dialect(path, 2)[1] == 2
+    monkeypatch.setattr(text_tables, "MAX_LINE", 18)
+    with pytest.raises(DataError, match="the first line has more than 18 bytes"):
+        text_tables._dialect(path, 2)
