@@ -22,7 +22,6 @@ from nasbot.errors import OptionError
 
 if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
-    from nasbot.data.metrics import Metric
     from nasbot.searchers.base import Searcher
     from nasbot.training.recipes import Recipe
 
@@ -48,18 +47,6 @@ def dataset_asked(X: Any, y: Any, options: dict[str, Any], *, beside: Iterable[s
         hint = f"; did you mean {near[0]}?" if near else ""
         raise OptionError(f"search: unknown option {unknown[0]!r}{hint}")
     return read_dataset(X, y, **options) if isinstance(X, str | Path) else dataset_of(X, y, **options)
-
-
-def metric_asked(given: Metric | str | None, data: Dataset) -> Metric | None:
-    from nasbot.data.metrics import metric_for
-
-    return None if given is None else metric_for(given, data)
-
-
-def recipe_asked(given: Recipe | str) -> Recipe:
-    from nasbot.training.recipes import recipe_of
-
-    return recipe_of(given)
 
 
 def space_asked(given: SearchSpace | Vocabulary | None, data: Dataset, recipe: Recipe) -> SearchSpace:

@@ -38,8 +38,6 @@ from nasbot.automl.options import (
     check_numbers,
     dataset_asked,
     limits_asked,
-    metric_asked,
-    recipe_asked,
     searcher_asked,
     space_asked,
 )
@@ -50,6 +48,7 @@ from nasbot.automl.tuning import SHARES, asks_for_trees, attributes_of, params_o
 from nasbot.automl.yardstick import measured as measured_trees
 from nasbot.automl.yardstick import seconds_for as trees_seconds
 from nasbot.candidate import Candidate
+from nasbot.data.metrics import Metric, metric_for
 from nasbot.domain import Domain, Fidelity, Param, fidelity_of
 from nasbot.errors import OptionError, StudyError
 from nasbot.execution import Executor
@@ -62,13 +61,12 @@ from nasbot.study import Budget, Study
 from nasbot.study.loop import OnChange
 from nasbot.study.optimise import known_pairs, tell_known
 from nasbot.study.progress import with_progress
+from nasbot.training.recipes import Recipe, recipe_of
 from nasbot.trial import Direction, History, Trial, TrialState
 
 if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
-    from nasbot.data.metrics import Metric
     from nasbot.searchers.base import Searcher
-    from nasbot.training.recipes import Recipe
 
 LOG = logging.getLogger("nasbot")
 AUTOMATIC = "…"  # a name made from the data
@@ -207,7 +205,7 @@ def search(
     data = dataset_asked(
         X, target if y is None else y, {"seed": seed, **data_options}, beside=signature(search).parameters
     )
-    judged_by = metric_asked(metric, data)
+    judged_by = None if metric is None else metric_for(metric, data)
     data = balanced_for(judged_by, data)
     total = Budget.of(budget)
     if executor == "auto" and is_too_short_for_processes(total.seconds) and memory_per_trial is None:
@@ -235,7 +233,7 @@ def search(
         )
     path = None if name is None else default_place(data, seed) if name == AUTOMATIC else place_of(name)
     source, path = (None, path) if fork is None else forked(path, fork)
-    chosen = recipe_asked(recipe)
+    chosen = recipe_of(recipe)
     if fresh and path is not None and fork is None and is_begun(path):
         if isinstance(path, Address):
             raise OptionError("fresh: a study in a database is not deleted by nasbot; choose another name")
