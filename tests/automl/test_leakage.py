@@ -122,12 +122,20 @@ def test_the_test_rows_teach_nothing_and_choose_nothing(case):
 @pytest.mark.parametrize("classes", [False, True], ids=["numbers", "classes"])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_training_learns_from_training_rows_only(way, classes):
-    """Where validation chooses nothing (there is one look, at the end) its rows change no bit of a network."""
+    """Where validation chooses nothing (there is one look, at the end) its rows change no bit of a network.
+
+    But for how sure a classifier is: of that they say one number, which is settled here.
+    """
     data = data_of(classes=classes)
     arch, recipe = chain(data.kind, [Layer("relu", 8)]), SHORT.changed(n_validations=1, patience=None)
     poisoned = replace(data, valid=noise(data.valid), test=noise(data.test))
-    ours, theirs = (train(arch, d.prepared_as(way), recipe, seed=0) for d in (data, poisoned))
+    ours, theirs = (train(arch, d.prepared_as(way), recipe, seed=0, sharpness=1.0) for d in (data, poisoned))
     assert ours.loss != theirs.loss
+    by_itself = train(arch, poisoned.prepared_as(way), recipe, seed=0)
+    pairs = list(zip(theirs.network.parameters(), by_itself.network.parameters(), strict=True))
+    assert all(torch.equal(a, b) for a, b in pairs[:-2])
+    assert all(torch.allclose(by_itself.sharpness * a, b, rtol=1e-5) for a, b in pairs[-2:])  # the decision layer
+    assert (by_itself.sharpness != 1) == classes
     for a, b in zip(ours.network.parameters(), theirs.network.parameters(), strict=True):
         assert torch.equal(a, b)
 
