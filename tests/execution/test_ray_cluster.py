@@ -260,7 +260,7 @@ def error_named(name, message):
         ((packed({"step": "x", "value": 1}),), "crashed", "its task sent what cannot be taken: "),
         ((packed({"step": 1}),), "crashed", "its task sent what cannot be taken: "),
         ((("elsewhere", "a.txt", b""),), "crashed", "its task sent what cannot be taken: "),
-        ((error_named("RayTaskError", "\n why\nmore"),), "crashed", "its task failed on its node: RayTaskError:  why"),
+        ((error_named("RayTaskError", "\n why\nmore"),), "crashed", "its task failed on its node: RayTaskError: why"),
         ((error_named("RayTaskError(ValueError)", "why"),), "crashed", "its task failed on its node"),
         ((error_named("OutOfMemoryError", ""),), "oom", "its node had no memory left"),
         ((error_named("NodeDiedError", ""),), "killed", "is gone: NodeDiedError: no message"),
