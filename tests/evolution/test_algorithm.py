@@ -59,6 +59,19 @@ def test_never_a_network_twice_nor_one_to_avoid(kind):
     assert searching.n_duplicates >= 60
 
 
+def test_a_copy_was_told_the_same_and_goes_on_by_itself():
+    searching, pool = evolution(), initial_pool("mlp-reg")
+    searching.tell(pool, np.arange(10.0))
+    one, other = searching.copy(avoid=()), searching.copy(avoid=())
+    asked = [[m.arch for m in each.ask(30, rng=np.random.default_rng(0))] for each in (one, other, searching)]
+    assert asked[0] == asked[1] == asked[2]
+    one.tell(asked[0], np.zeros(30))
+    assert other.population == searching.population == tuple(pool)
+    more = [m.arch for m in searching.copy(avoid=()).ask(30, rng=np.random.default_rng(1))]
+    avoiding = searching.copy(avoid=more).ask(30, rng=np.random.default_rng(1))
+    assert {m.arch for m in avoiding}.isdisjoint(more)
+
+
 def test_lineage_is_in_the_population():
     searching, pool, rng = evolution(), initial_pool("mlp-reg"), np.random.default_rng(0)
     searching.tell(pool, np.arange(10.0))

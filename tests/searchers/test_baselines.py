@@ -85,6 +85,18 @@ def test_better_networks_have_more_children():
     assert parents.count(2) / 200 == pytest.approx(weight / (weight + 2), abs=0.1)
 
 
+def test_ea_goes_by_the_history_alone_whatever_it_was_asked_before():
+    """It remembers the parents of the last proposal, and histories of other parents and values follow."""
+    pairs = [(t.arch, t.outcome) for t in follow(made(EvolutionSearch), 30)]
+    networks, outcomes = zip(*pairs, strict=True)
+    histories = [of_outcomes(pairs[:n]) for n in (14, 15, 23, 13)]
+    histories.append(of_outcomes(zip(networks[:13], outcomes[:13][::-1], strict=True)))
+    searcher = made(EvolutionSearch)
+    for history in (*histories, histories[0]):
+        for seed in range(3):
+            assert propose(searcher, history, seed) == propose(made(EvolutionSearch), history, seed)
+
+
 # -- TreeBO ------------------------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ baseline) or Uniform(0, 1) (RAND).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import TypeGuard
 
 import numpy as np
@@ -62,7 +62,7 @@ class Evolution:
         operator: MutationOperator,
         initial_population: Iterable[Architecture],
         *,
-        avoid: Iterable[Architecture] = (),
+        avoid: Container[Architecture] = (),
         temperature: float = 1.0,
     ) -> None:
         self.operator = operator
@@ -71,8 +71,15 @@ class Evolution:
         if not self._initial:
             raise OptionError("initial_population: expected at least one network, got none")
         self._fitness: dict[Architecture, float] = {}  # in the order of telling
-        self._taken = {*self._initial, *avoid}
+        self._taken = set(self._initial)
+        self._avoid = avoid  # asked, never gone through: it may be thousands
         self.n_duplicates = 0  # mutations thrown away because their network was known
+
+    def copy(self, *, avoid: Container[Architecture]) -> Evolution:
+        """Another one that has been told the same, avoids these, and goes on by itself."""
+        made = Evolution(self.operator, self._initial, avoid=avoid, temperature=self.temperature)
+        made._fitness, made._taken, made.n_duplicates = dict(self._fitness), set(self._taken), self.n_duplicates
+        return made
 
     @property
     def population(self) -> tuple[Architecture, ...]:
@@ -129,7 +136,7 @@ class Evolution:
         """Whether this is a network not known so far; it is known from now on."""
         if isinstance(mutation, Rejected):
             return False
-        if mutation.arch in self._taken:
+        if mutation.arch in self._taken or mutation.arch in self._avoid:
             self.n_duplicates += 1
             return False
         self._taken.add(mutation.arch)
