@@ -27,6 +27,8 @@ from benchmarks.nasbench201 import METHODS as OF_CELLS
 from benchmarks.nasbench201 import Table, read_table
 from nasbot.architecture import Architecture, SearchSpace
 from nasbot.errors import ExhaustedError
+from nasbot.gp import BeliefOptions
+from nasbot.gp.warping import Warp
 from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch
 from nasbot.searchers.base import Searcher
 from nasbot.study import Study
@@ -53,6 +55,7 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int, default=1000, help="Networks in all.")
     parser.add_argument("--batch", type=int, default=100, help="Workers that ask at once.")
     parser.add_argument("--seed", type=int, default=0, help="Random seed of the searcher.")
+    parser.add_argument("--warp", choices=[*Warp], default=Warp.RANK, help="Of values, by NASBOT; not of nasbench201.")
     parser.add_argument("--study", type=Path, help="File of the study; in memory if not given.")
     parser.add_argument("--table", type=Path, help="nasbench201: the npz file of accuracies.")
     parser.add_argument("--dataset", default="cifar100", help="nasbench201: the data set of the table.")
@@ -73,9 +76,11 @@ def searched(
     table: Path | None = None,
     dataset: str = "cifar100",
     retrain: int = 0,
+    warp: str = Warp.RANK,
 ) -> dict[str, object]:
     """The best value after each batch of one search, and what it cost."""
-    objective, searcher = _problem(function, method, seed, None if table is None else read_table(table, dataset))
+    cells = None if table is None else read_table(table, dataset)
+    objective, searcher = _problem(function, method, seed, cells, Warp(warp))
     begun = time.process_time()
     opened = Study.in_memory(searcher, seed=seed) if study is None else Study.open(study, searcher, seed=seed)
     curve: list[tuple[int, float]] = []
@@ -93,6 +98,7 @@ def searched(
     figures: dict[str, object] = {
         "function": function,
         "method": method,
+        "warp": warp,
         "seed": seed,
         "evaluations": len(history.finished),
         "different": len({trial.arch.fingerprint for trial in history.finished}),
@@ -116,20 +122,20 @@ def _asked(study: Study, n: int) -> tuple[list[Trial], str | None]:
         return [trial for trial in study.history.pending if trial.state is TrialState.RUNNING], str(error)
 
 
-def _problem(function: str, method: str, seed: int, table: Table | None) -> tuple[Objective, Searcher]:
+def _problem(function: str, method: str, seed: int, table: Table | None, warp: Warp) -> tuple[Objective, Searcher]:
     if table is not None and function == CELLS:
         return table.outcome, OF_CELLS[method](table, table.pool(seed))
     if function == PROXY:
         data = digits()
         shape, classes = data.input_shape, data.n_outputs
         space = SearchSpace("cnn", input_shape=shape, n_outputs=classes, max_flops=2e7, max_parameters=3e6)
-        return partial(saliency, data=data), _searcher(method, space)
-    return (lambda arch: float(SYNTHETIC[function](arch))), _searcher(method, SearchSpace(KINDS[function]))
+        return partial(saliency, data=data), _searcher(method, space, warp)
+    return (lambda arch: float(SYNTHETIC[function](arch))), _searcher(method, SearchSpace(KINDS[function]), warp)
 
 
-def _searcher(method: str, space: SearchSpace) -> Searcher:
+def _searcher(method: str, space: SearchSpace, warp: Warp) -> Searcher:
     if method == "nasbot":
-        return NASBOT(space=space)
+        return NASBOT(space=space, belief=BeliefOptions(warp=warp))
     return EvolutionSearch(space=space) if method == "evolution" else RandomSearch(space=space)
 
 

@@ -1,9 +1,11 @@
 import numpy as np
+import pytest
 
-from benchmarks.many import _asked, searched
+from benchmarks.many import _asked, _problem, searched
 from benchmarks.scale import fill, indexed, measured, predicted
 from nasbot.architecture import Layer, SearchSpace
 from nasbot.architecture.blocks import chain
+from nasbot.gp.warping import Warp
 from nasbot.searchers import RandomSearch
 from nasbot.study import Study, StudyView
 
@@ -40,6 +42,11 @@ def test_a_search_of_many_goes_on_where_it_was_left(tmp_path):
     assert resumed["best"] == whole["best"]
     assert [n for n, _ in whole["curve"]] == [8, 16, 24, 32]
     assert np.all(np.diff([best for _, best in whole["curve"]]) >= 0)
+
+
+@pytest.mark.parametrize("warp", Warp)
+def test_values_are_warped_as_asked(warp):
+    assert _problem("f1", "nasbot", 0, None, warp)[1].belief.warp is warp
 
 
 def test_a_small_space_is_searched_to_its_last_network_and_none_twice():
