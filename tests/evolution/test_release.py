@@ -1,6 +1,7 @@
 """The modifiers much as the authors' release draws them: the same changes as the paper's, in other places."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -11,7 +12,7 @@ from benchmarks.release_modifiers import RELEASE_MODIFIERS
 from nasbot.architecture import Architecture, Layer, chain, initial_pool
 from nasbot.architecture.space import SearchSpace
 from nasbot.errors import OptionError
-from nasbot.evolution import CNN_MODIFIERS, MODIFIERS, Edit, Rejected, one_step_edits
+from nasbot.evolution import CNN_MODIFIERS, MODIFIERS, Edit, Rejected, branching, one_step_edits
 from nasbot.evolution.modifiers import modifiers_of
 from nasbot.searchers import NASBOT
 from nasbot.study import Study
@@ -162,3 +163,22 @@ def test_names_that_studies_may_still_have_say_where_they_went():
     for name in set(OWN) - {"release_dup_path", "release_skip"}:
         with pytest.raises(OptionError, match=rf"{name} is no longer part .* benchmarks/release_modifiers\.py"):
             NASBOT(space=SearchSpace("cnn"), modifiers=("inc_single", name))
+
+
+@pytest.mark.parametrize(
+    ("start", "draws", "path"),
+    [
+        (0.5, (0.9, 0.9), (2, 4, 5)),  # the last one, where chance keeps none
+        (0.5, (0.9, 0.1), (2, 4, 5)),
+        (0.5, (0.1, 0.9), (2, 3, 5)),
+        (0.5, (0.1, 0.1), (2, 3, 4, 5)),
+        (0.0, (0.9,), (0, 1, 3)),  # and of those from the input the first, undrawn
+        (0.0, (0.1,), (0, 1, 2, 3)),
+    ],
+)
+def test_a_walk_keeps_each_inner_layer_by_chance_but_at_least_one(start, draws, path):
+    arch = chain("mlp-reg", [Layer("relu", 64)] * 6)
+    children, stop = (0.0, 0.0, 0.0), 0.1
+    drawn_in_turn = iter((start, *children, stop, *draws))
+    assert branching._walk(arch, SimpleNamespace(random=lambda: next(drawn_in_turn))) == path
+    assert next(drawn_in_turn, None) is None
