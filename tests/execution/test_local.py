@@ -240,6 +240,18 @@ def test_closing_before_anything_has_begun_waits_for_nothing(tmp_path):
     executor.close()
 
 
+def test_another_objective_ends_what_runs_of_the_one_before(tmp_path):
+    executor = LocalExecutor(1)
+    executor.start(Marked(str(tmp_path)))
+    executor.submit(sample_job(0))
+    wait_until((tmp_path / "0.pid").exists)
+    executor.start(objectives.scored)
+    wait_until(lambda: not is_alive(_pid(tmp_path, 0)))
+    executor.submit(sample_job(0))
+    assert isinstance(executor.wait(PATIENCE)[-1].outcome, Scored)
+    executor.close()
+
+
 def test_threads_are_handed_down(run):
     assert run(objectives.counting_threads, threads=1).value == 1.0
 
