@@ -15,7 +15,7 @@ import pytest
 
 from nasbot.architecture import initial_pool
 from nasbot.candidate import Candidate
-from nasbot.errors import OptionError
+from nasbot.errors import FileError, OptionError
 from nasbot.execution import (
     LocalExecutor,
     SimulatedExecutor,
@@ -29,7 +29,7 @@ from nasbot.execution import (
     spawned,
 )
 from nasbot.execution._fork_server import ForkServer
-from nasbot.execution._transfer import Unpacked
+from nasbot.execution._transfer import Unpacked, packed_folders
 from nasbot.execution.base import Job
 from nasbot.execution.evaluation import LiveTrial
 from nasbot.execution.interruption import leaving_on_signals
@@ -196,6 +196,11 @@ def test_a_folder_that_cannot_be_written_leaves_nothing_behind(tmp_path, monkeyp
     assert len(list(tmp_path.iterdir())) == 1
     here.remove()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_cannot_be_sent(tmp_path):
+    with pytest.raises(FileError, match=r"^the objective's folder cannot be sent: no folder .*gone$"):
+        packed_folders(SimpleNamespace(carries=("data",), data=tmp_path / "gone"))
 
 
 def test_an_objective_that_cannot_be_started_on_a_node_leaves_no_folder(monkeypatch):
