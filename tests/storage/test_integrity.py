@@ -207,6 +207,32 @@ def test_a_log_without_its_file_is_read_too(tmp_path):
     assert report.n_trials == 4
 
 
+def test_of_all_that_is_left_of_a_trial_the_latest_counts(tmp_path):
+    """The log still holds each state that the trial was in: a repair neither forgets a try nor counts one twice."""
+    storage = SqliteStorage(tmp_path / "study.sqlite")
+    trial = sample_trial(0)
+    storage.create(SETTINGS, [trial])
+    life = (
+        lambda t: t.begun(1.0),
+        lambda t: t.requeued(interrupted=False),  # it failed, and is tried again
+        lambda t: t.begun(2.0),
+        lambda t: t.requeued(interrupted=True),
+        lambda t: t.begun(3.0),
+        lambda t: t.ended(Scored(0.5), at=4.0, rank=0),
+    )
+    for step in life:
+        trial = step(trial)
+        storage.save(trial)
+        for suffix in ("", "-wal"):
+            shutil.copy(tmp_path / f"study.sqlite{suffix}", tmp_path / f"damaged.sqlite{suffix}")
+        repair(tmp_path / "damaged.sqlite", tmp_path / "copy.sqlite")
+        left, expected = read(tmp_path / "copy.sqlite")[1][0], after_repair(trial)
+        assert (left.state, left.attempts) == (expected.state, expected.attempts)
+        assert (left.interruptions, left.outcome) == (expected.interruptions, expected.outcome)
+        (tmp_path / "copy.sqlite").unlink()
+    storage.close()
+
+
 def test_what_is_not_repaired(path, tmp_path):
     driver = SqliteStorage(path)
     with pytest.raises(StudyError, match="being driven"):

@@ -265,8 +265,11 @@ def _found(rows: _Rows, raw: Sequence[_rows.Row], vocabulary: Vocabulary | None)
 
 
 def _progress(trial: Trial) -> tuple[bool, int, int, bool]:
-    """An outcome is never changed and attempts only grow, so of two states of a trial this tells the later one."""
-    return (trial.outcome is not None, trial.attempts, trial.interruptions, trial.started is not None)
+    """An outcome is never changed and attempts only grow, so of two states of a trial this tells the later one.
+
+    Of one attempt the trial runs first; where it failed and is tried again, it waits after that.
+    """
+    return (trial.outcome is not None, trial.attempts, trial.interruptions, trial.started is None)
 
 
 def _with_curve(rows: _Rows, trial: Trial, lost: list[str], direction: Direction) -> Trial:
