@@ -376,6 +376,12 @@ def test_tags_that_two_blocks_share_are_found(tmp_path):
         files._check_sheets(tmp_path / "long.xlsx", archive)
 
 
+def test_a_tag_counts_though_nothing_but_blanks_follow_it_for_blocks(tmp_path):
+    sheet(tmp_path / "t.xlsx", b'<row r="99999999">' + b" " * 3 * 2**20 + b"</row>")
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as archive, pytest.raises(DataError, match="a row beyond"):
+        files._check_sheets(tmp_path / "t.xlsx", archive)
+
+
 @pytest.mark.parametrize("entity", ['SYSTEM "file:///etc/passwd"', f'"{"&b;" * 100}"'], ids=["a file", "much text"])
 def test_entities_in_an_excel_file_are_refused(tmp_path, entity):
     sheet(tmp_path / "plain.xlsx", b'<row r="1"><c r="A1" t="inlineStr"><is><t>&a;</t></is></c></row>')

@@ -136,7 +136,8 @@ def test_a_used_up_space_ends_the_asking():
 
 def test_what_cannot_be_told():
     searching, pool = evolution(), initial_pool("mlp-reg")
-    for fitness in ([1.0], [np.nan] * 10, [np.inf] * 10, np.zeros((10, 1))):
+    one_nan, one_inf = (np.where(np.arange(10) == 3, wrong, 0.0) for wrong in (np.nan, np.inf))
+    for fitness in ([1.0], [np.nan] * 10, one_nan, one_inf, np.zeros((10, 1))):
         with pytest.raises(OptionError, match="fitness"):
             searching.tell(pool, fitness)
     assert searching.population == ()

@@ -37,6 +37,24 @@ def test_all_three_ways_of_asking_agree(kind: str) -> None:
     np.testing.assert_array_equal(table.d, table.d.transpose(0, 2, 1))
 
 
+def test_the_solver_is_told_how_many_pairs_of_layers_it_will_compare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By that a process decides whether compiling is worth it."""
+    told: list[float] = []
+
+    def solver_for(work: float) -> Solver:
+        told.append(work)
+        return PLAIN
+
+    monkeypatch.setattr(distances, "solver_for", solver_for)
+    a, b = networks("cnn", 3), networks("cnn", 2, first_seed=9)
+    n, m = (sum(len(arch.layers) for arch in archs) for archs in (a, b))
+    otmann = Otmann()
+    otmann.cross(a, b)
+    otmann.pairwise(a)
+    otmann.bounds(otmann.pack(a[:1]), otmann.pack(b))
+    assert told == [n * m, n * n / 2, len(a[0].layers) * m]
+
+
 @pytest.mark.parametrize("kind", ["mlp-reg", "cnn"])
 def test_networks_on_both_sides_of_what_the_fast_solver_takes(kind: str) -> None:
     """63 layers of a class fit into its words; larger networks, in the same tables, are for the plain solver."""

@@ -16,6 +16,7 @@ import pytest
 import nasbot
 from nasbot.otmann import solver
 from nasbot.otmann._kernels import bitset_simplex, compiled, network_simplex, pairs, path_pass
+from nasbot.otmann._kernels._marking import KERNELS
 from nasbot.testing.networks import random_architecture
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,6 +87,13 @@ def test_each_kernel_is_compiled_once_for_all_its_calls() -> None:
     nasbot.pairwise(archs, structural_weights=[1], preset="figure")
     for function in (pairs.add_distances, path_pass.pack_networks):
         assert len(compiled.TWINS[function].signatures) == 1, function.__name__  # type: ignore[attr-defined]
+
+
+def test_all_kernels_vanish_in_their_callers_but_these() -> None:
+    """Those with callers outside, and two that are called rarely; without that tables take longer, and are the same."""
+    called = {function.__name__ for function, is_inlined in KERNELS.items() if not is_inlined}
+    from_outside = {"mean_bounds", "optimise", "add_distances", "pack_networks"}
+    assert called == from_outside | {"_solve_large", "network_masses", "network_path_lengths"}
 
 
 def test_a_long_compilation_says_so(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

@@ -9,6 +9,7 @@ from nasbot.errors import OptionError
 from nasbot.execution import SimulatedExecutor
 from nasbot.searchers import NASBOT, RandomSearch
 from nasbot.searchers import knowledge as module
+from nasbot.searchers import nasbot as nasbot_module
 from nasbot.searchers.base import ProposesMany
 from nasbot.study import Study
 from tests.searchers.problems import made, scored
@@ -42,6 +43,22 @@ def test_with_params_too_all_are_new_and_of_the_domain():
     assert not fingerprints & set(study.history.seen)
     assert all(proposal.candidate in study.searcher.domain for proposal in proposals)
     assert len({proposal.candidate.params["rate"] for proposal in proposals}) > 1
+
+
+def test_the_networks_looked_at_in_all_rounds_are_counted_together(monkeypatch):
+    looked_at, maximise = [], NASBOT._maximise
+
+    def counted(*args, **options):
+        maximum = maximise(*args, **options)
+        looked_at.append(maximum.n_evaluations)
+        return maximum
+
+    monkeypatch.setattr(NASBOT, "_maximise", counted)
+    monkeypatch.setattr(nasbot_module, "evaluation_schedule", lambda step: 16)
+    monkeypatch.setattr(nasbot_module, "N_PER_ROUND", 2)
+    proposals = propose_many(searcher(800), scored(KNOWN[:12]), 4)
+    assert len(looked_at) == 2
+    assert {proposal.forecast.n_utilities for proposal in proposals} == {sum(looked_at)}
 
 
 def test_nothing_is_chosen_at_once_while_nothing_is_believed():

@@ -279,6 +279,21 @@ def test_pages_give_the_rows_that_sqlite_gives(tmp_path):
     assert {rowid: (b, float(c), d) for rowid, (b, c, d) in found.items() if rowid in expected} == expected
 
 
+def test_a_page_of_the_log_that_was_not_written_to_its_end_counts_for_nothing(tmp_path):
+    with sqlite3.connect(tmp_path / "t.sqlite") as db:
+        db.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)")
+        db.execute("INSERT INTO t VALUES (7, ?)", ("text" * 4000,))
+    db.close()
+    content = (tmp_path / "t.sqlite").read_bytes()
+    number, page = len(content) // 4096, content[-4096:]  # the end of the text
+    log = bytes(32) + number.to_bytes(4, "big") + bytes(20) + page.replace(b"t", b"T")
+    before, after = list(rows_in(content)), list(rows_in(content, log))
+    assert before[-1][2] == "text" * 4000
+    assert after[-1][2] != before[-1][2]
+    for missing in (1, 100, 4095):
+        assert list(rows_in(content, log[:-missing])) == before
+
+
 def test_texts_that_are_no_utf_8_are_damage(path, tmp_path):
     """Python's own OperationalError, which has no code of SQLite's."""
     content = Path(path).read_bytes()

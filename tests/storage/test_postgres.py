@@ -243,8 +243,9 @@ def test_a_newer_nasbot(filled):
 
 def test_a_text_beyond_all_limits_is_not_fetched(filled, monkeypatch):
     monkeypatch.setattr(tables, "MAX_CELL_BYTES", 20_000)
-    execute(filled, "UPDATE nasbot.trials SET notes = repeat('x', 30000) WHERE number = 1")
-    assert "more than 20000 bytes" in str(expect(StorageError, lambda: read(filled)))
+    for n_bytes, is_too_long in ((20_001, True), (20_000, False)):  # the latter is read, and is no JSON
+        execute(filled, f"UPDATE nasbot.trials SET notes = repeat('x', {n_bytes}) WHERE number = 1")
+        assert ("more than 20000 bytes" in str(expect(StorageError, lambda: read(filled)))) is is_too_long
 
 
 def test_a_trial_costs_its_own_rows_only(filled):
