@@ -205,6 +205,14 @@ def test_small_files_that_would_take_gigabytes(tmp_path, name):
     assert len(str(caught.value).splitlines()) == 1
 
 
+def test_one_size_below_zero_is_one_too_many(tmp_path):
+    with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive:
+        archive.writestr("X.npy", npy_header((4, -4)) + bytes(128))
+        archive.writestr("y.npy", npy_header((4,)) + bytes(32))
+    with pytest.raises(DataError, match=r"not an NPZ file: an array of shape \(4, -4\)"):
+        read(tmp_path / "t.npz", "y")
+
+
 @pytest.mark.parametrize("name", ["line.csv.gz", "texts.parquet", "zeros.npz", "zeros.feather", "names.jsonl"])
 def test_they_are_refused_for_predictions_too(tmp_path, name):
     path = tmp_path / name

@@ -259,10 +259,12 @@ class TestRefusals:
         [
             (lambda f: f.assign(when=pd.Timedelta("3h")), "column 'when' holds durations"),
             (lambda f: f.assign(size=np.inf), "column 'size' has infinite values"),
+            (lambda f: f.assign(size=np.where(f.index == 50, -np.inf, 1.0 * f.index)), "column 'size' has infinite"),
             (lambda f: f.assign(size=1j), "complex"),
             (lambda f: f.assign(size=[[1]] * len(f)), "column 'size' holds list values"),
             (lambda f: f.assign(price=np.nan), "100 of 100 rows have no value"),
             (lambda f: f.assign(price=np.inf), "infinite"),
+            (lambda f: f.assign(price=np.where(f.index == 50, np.inf, 1.0 * f.index)), "infinite"),
             (lambda f: f.assign(price=7.5), "always 7.5"),
             (lambda f: f.assign(price="one"), "there is one class"),
             (lambda f: f.assign(price=[f"n{i}" for i in range(len(f))]), "is this the right column"),
@@ -491,8 +493,12 @@ def test_items_of_a_torch_dataset_are_pairs():
         def __getitem__(self, i):
             return torch.ones(2)
 
-    for items in (Triples(), Bare()):
-        with pytest.raises(DataError, match="torch dataset"):
+    class OneTriple(Triples):
+        def __getitem__(self, i):
+            return super().__getitem__(i)[: 3 if i == 7 else 2]
+
+    for items in (Triples(), Bare(), OneTriple()):
+        with pytest.raises(DataError, match=r"torch dataset: expected items \(input, target\)"):
             dataset_of(items)
 
 

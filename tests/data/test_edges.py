@@ -454,6 +454,7 @@ def test_limits_of_predictions():
         (np.array([1.0, np.nan] * 20), None, "20 of 40 rows have no value"),
         (np.array([[1.0, np.nan], [2.0, 3.0]] * 20), None, "20 of 40 rows have no value"),
         (np.array([1.5, np.inf] * 20), None, "infinite values"),
+        (np.array([1.5, 2.5, np.inf] * 20, dtype=object), None, "infinite values"),
         (np.zeros((4, 2, 2)), None, "expected one value for each row"),
         (np.zeros(0), None, "expected one value for each row"),
         (np.full(40, 3.5), "regression", "always 3.5 in the training rows"),
@@ -780,6 +781,12 @@ def test_chunks_are_as_long_as_asked_and_have_every_row(tmp_path):
 def test_images_are_numbers():
     with pytest.raises(DataError, match="images: expected numbers, got <U1"):
         dataset_of(np.full((12, 4, 4), "x"), np.zeros(12))
+    images, labels = np.random.default_rng(0).normal(size=(40, 4, 4)), np.arange(40) % 2
+    assert dataset_of(images, labels).kind == "cnn"
+    for wrong in (np.nan, np.inf):
+        images[7, 1, 2] = wrong
+        with pytest.raises(DataError, match="images: values that are not finite"):
+            dataset_of(images, labels)
 
 
 @pytest.mark.parametrize(
@@ -796,8 +803,12 @@ def test_images_are_numbers():
             lambda f: [np.save(f / f"{part}_X.npy", np.zeros((n, 3), np.float32)) for part, n in SIZES.items()],
             *(StorageError, "arrays and description do not belong together"),
         ),
+        (
+            lambda f: np.save(f / "test_X.npy", np.zeros((SIZES["test"], 3), np.float32)),
+            *(StorageError, "arrays and description do not belong together"),
+        ),
     ],
-    ids=["absent", "no array", "too few", "weights", "another width"],
+    ids=["absent", "no array", "too few", "weights", "another width", "another width of one part"],
 )
 def test_stored_data_that_do_not_fit(tmp_path, change, error, words):
     rng = np.random.default_rng(0)

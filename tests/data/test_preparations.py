@@ -151,6 +151,7 @@ def test_mistakes(data):
         ({"n_inputs": 1}, "expected ascending inputs below 1"),
         ({"numbers": [{"input": 0, "knots": [0, 1], "scores": [0]}]}, "a score for each of 2 knots"),
         ({"numbers": [{"input": 0, "knots": [0, 0], "scores": [0, 1]}]}, "at least 2 ascending numbers"),
+        ({"numbers": [{"input": 0, "knots": [0, 1, 1], "scores": [0, 1, 2]}]}, "at least 2 ascending numbers"),
         ({"numbers": [{"input": -1, "knots": [0, 1], "scores": [0, 1]}]}, "the number of an input"),
         ({"numbers": [{"input": 0, "edges": [0, 1]}]}, "expected an object with input, knots, scores"),
         ({"more": 1}, "expected an object with form, n_inputs, numbers"),

@@ -106,6 +106,8 @@ def test_cells_are_mutated_by_swaps_alone():
         ({"step_probabilities": [0.5, -0.1]}, "step_probabilities"),
         ({"step_probabilities": [0, 0]}, "step_probabilities"),
         ({"step_probabilities": [np.nan]}, "step_probabilities"),
+        ({"step_probabilities": [0.5, np.nan]}, "step_probabilities"),
+        ({"step_probabilities": [0.5, np.inf]}, "step_probabilities"),
         ({"max_tries": 0}, "max_tries"),
     ],
 )

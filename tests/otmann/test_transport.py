@@ -67,6 +67,8 @@ def test_either_side_may_be_empty_or_massless() -> None:
         ([np.inf], [1.0], [[0.5]], "mass_1 must be finite and >= 0"),
         ([1.0], [1.0], [[np.nan]], "cost must be >= 0 or infinite"),
         ([1.0], [1.0], [[-0.5]], "cost must be >= 0 or infinite"),
+        ([1.0, -1.0], [1.0], [[0.5], [0.5]], "mass_1 must be finite and >= 0"),  # one of several
+        ([1.0, 1.0], [1.0], [[0.5], [-0.5]], "cost must be >= 0 or infinite"),
     ],
 )
 def test_input_that_cannot_be_meant_is_refused(mass_1: object, mass_2: object, cost: object, message: str) -> None:
