@@ -8,7 +8,7 @@ import struct
 import tracemalloc
 import zipfile
 import zlib
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pandas as pd
@@ -382,6 +382,14 @@ def test_tags_that_two_blocks_share_are_found(tmp_path):
         sheet(tmp_path / "long.xlsx", b"<row " + b"x" * 3 * 2**20)
     with zipfile.ZipFile(tmp_path / "long.xlsx") as archive, pytest.raises(DataError, match="a tag of more than"):
         files._check_sheets(tmp_path / "long.xlsx", archive)
+
+
+@pytest.mark.parametrize(("last", "is_one_too_many"), [(files.MAX_SHEET_ROWS, False), (files.MAX_SHEET_ROWS + 1, True)])
+def test_the_last_row_of_a_sheet(tmp_path, last, is_one_too_many):
+    sheet(tmp_path / "t.xlsx", b'<row r="%d"><c r="A%d"><v>1</v></c></row>' % (last, last))
+    expected = pytest.raises(DataError, match="a row beyond") if is_one_too_many else nullcontext()
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as archive, expected:
+        files._check_sheets(tmp_path / "t.xlsx", archive)
 
 
 def test_a_tag_counts_though_nothing_but_blanks_follow_it_for_blocks(tmp_path):

@@ -778,6 +778,20 @@ def test_chunks_are_as_long_as_asked_and_have_every_row(tmp_path):
     assert [len(chunk) for chunk in chunks(tmp_path / "rows.npz", rows=3)] == [3, 3, 1]
 
 
+@pytest.mark.parametrize(
+    ("centres", "scales", "kept_as"),
+    [
+        ((1000.0,), (1.0,), np.float32),  # single precision has steps of 0.00006 there
+        ((2000.0,), (1.0,), np.float64),  # of 0.00012
+        ((-2000.0,), (1.0,), np.float64),
+        ((2000.0,), (2.0,), np.float32),
+        ((1000.0, 2000.0), (1.0, 1.0), np.float64),  # one of several
+    ],
+)
+def test_predictions_keep_a_ten_thousandth_of_what_a_target_varies_by(centres, scales, kept_as):
+    assert NumberTarget(tuple("ab"[: len(centres)]), centres, scales).kept_as is kept_as
+
+
 def test_images_are_numbers():
     with pytest.raises(DataError, match="images: expected numbers, got <U1"):
         dataset_of(np.full((12, 4, 4), "x"), np.zeros(12))
