@@ -279,6 +279,25 @@ def test_numbers_named_as_identifiers_that_are_none():
     assert kinds == ["DroppedColumn", "NumberColumn", "NumberColumn"]
 
 
+@pytest.mark.parametrize(("n", "kind"), [(20, "NumberColumn"), (21, "DroppedColumn")])
+def test_so_few_rows_may_have_a_number_each(n, kind):
+    frame = pd.DataFrame({"id": np.arange(1.0 * n), "x": np.arange(1.0 * n) % 7})
+    assert type(tables.columns_of(frame, np.arange(n))[0]).__name__ == kind
+
+
+@pytest.mark.parametrize(("n", "kind"), [(20, "CategoryColumn"), (21, "DroppedColumn")])
+def test_so_many_different_words_are_text(n, kind):
+    frame = pd.DataFrame({"name": [f"word {i}" for i in range(n)], "x": np.arange(1.0 * n) % 7})
+    assert type(tables.columns_of(frame, np.arange(n))[0]).__name__ == kind
+
+
+@pytest.mark.parametrize(("n", "kind"), [(20, "O"), (21, "f")])
+def test_so_many_different_prices_in_text_are_numbers(n, kind):
+    assert (
+        targets.checked_target(np.array([f"${i},000.50" for i in range(1, n + 1)] * 2, dtype=object)).dtype.kind == kind
+    )
+
+
 def test_spaces_between_values():
     assert text_tables._is_spaced(["a b", "1 2"])
     assert text_tables._is_spaced(["a b", "1 2", "3"])  # the last one may be cut
