@@ -294,6 +294,22 @@ def test_a_page_of_the_log_that_was_not_written_to_its_end_counts_for_nothing(tm
         assert list(rows_in(content, log[:-missing])) == before
 
 
+def test_the_size_of_a_page_is_said_by_the_file_and_where_it_does_not_by_the_log(tmp_path):
+    with sqlite3.connect(tmp_path / "t.sqlite") as db:
+        db.execute("PRAGMA page_size = 512")
+        db.execute("CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)")
+        db.execute("INSERT INTO t VALUES (7, 'text')")
+    db.close()
+    content = (tmp_path / "t.sqlite").read_bytes()
+    rows = list(rows_in(content))
+    assert rows[-1] == (7, None, "text")
+    damaged, said_by_log = content[:16] + b"??" + content[18:], bytes(8) + (512).to_bytes(4, "big") + bytes(20)
+    assert list(rows_in(damaged)) == []
+    assert list(rows_in(damaged, said_by_log)) == rows  # a log that has nothing but its header
+    frames = b"".join((n + 1).to_bytes(4, "big") + bytes(20) + content[512 * n : 512 * (n + 1)] for n in range(2))
+    assert list(rows_in(content[:100], bytes(32) + frames)) == rows  # a file that has nothing else either
+
+
 def test_texts_that_are_no_utf_8_are_damage(path, tmp_path):
     """Python's own OperationalError, which has no code of SQLite's."""
     content = Path(path).read_bytes()
