@@ -25,7 +25,7 @@ from benchmarks.runs import RunFile
 from experiments.distilling import error, said
 from experiments.model import data_of
 from nasbot.automl.baselines import plain_networks
-from nasbot.automl.teaching import Lessons, can_teach, what_trees_say
+from nasbot.automl.teaching import Lessons, Teacher, can_teach
 from nasbot.automl.tuning import params_of
 from nasbot.data.dataset import Dataset
 from nasbot.domain import Choice, Param
@@ -47,7 +47,7 @@ PARAMS = (
     "loss",
     "from_trees",
 )
-TREE_ROUNDS = 400
+TEACHER = Teacher(rounds=400)
 
 Value = float | int | str
 Change = tuple[str, Value]  # ("", "") for none
@@ -88,7 +88,7 @@ def trained(data: Dataset, steps: int, seed: int, change: Change) -> tuple[float
     params = {name: value for name, value in [change] if name}
     prepared = data.prepared_as(str(params.pop("preparation", preparation)))
     share = float(params.pop("from_trees", 0.0))
-    targets = Lessons(TREE_ROUNDS, _told(data), share).targets(data, share) if share else None
+    targets = Lessons(TEACHER, _told(data), share).targets(data, share) if share else None
     recipe = recipe_for(data).changed(n_steps=steps).with_params(params)
     with computing_threads(1):
         network = train(arch, prepared, recipe, seed=seed, targets=targets).network
@@ -124,7 +124,7 @@ def _data(name: str, folder: str, division: int) -> Dataset:
 def _told(data: Dataset) -> np.ndarray:
     """By trees, of rows that they have not seen; once for a set and division."""
     if data.fingerprint not in _TOLD:
-        _TOLD[data.fingerprint] = what_trees_say(data, TREE_ROUNDS, loss=recipe_for(data).vectors.loss, seed=0)
+        _TOLD[data.fingerprint] = TEACHER.say(data, loss=recipe_for(data).vectors.loss, seed=0)
     return _TOLD[data.fingerprint]
 
 

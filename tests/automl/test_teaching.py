@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.tree import ExtraTreeClassifier
 
 import nasbot
 from nasbot import Layer
@@ -19,7 +20,15 @@ from nasbot.automl.files import DATA
 from nasbot.automl.members import learned_from_trees, members_of
 from nasbot.automl.removing import remove_study
 from nasbot.automl.summary import record_of
-from nasbot.automl.teaching import ROUNDS, affordable_rounds, can_teach, lessons_for, what_trees_say
+from nasbot.automl.teaching import (
+    ROUNDS,
+    Teacher,
+    affordable_teacher,
+    can_teach,
+    lessons_for,
+    what_boosting_says,
+    what_extra_trees_say,
+)
 from nasbot.candidate import Candidate
 from nasbot.data.dataset import dataset_of, named_dataset
 from nasbot.domain import Choice
@@ -41,7 +50,7 @@ ARCH = chain("mlp-reg", [Layer("relu", 16)])
 
 
 def said_of(data, rounds=100, loss="squared", seed=0):
-    return what_trees_say(data, rounds, loss=loss, seed=seed)
+    return what_boosting_says(data, rounds, loss=loss, seed=seed)
 
 
 def changed(data, part, rows, by):
@@ -94,6 +103,40 @@ def test_classes_are_told_by_probabilities_of_all():
     )
 
 
+def test_of_a_row_only_those_of_the_extra_trees_speak_that_did_not_draw_it():
+    """By hand, tree by tree; and trees that draw a row know its truth."""
+    data, trees = named_dataset("digits"), 30
+    told, n = what_extra_trees_say(data, trees, seed=2), len(data.train)
+    row, votes, valid = 5, [], []
+    for i in range(trees):
+        drawn = np.bincount(np.random.default_rng([2, i]).integers(n, size=n), minlength=n)
+        tree = ExtraTreeClassifier(max_features="sqrt", random_state=i)
+        tree.fit(data.train.X, data.train.y, sample_weight=drawn)
+        said = tree.predict_proba(data.train.X)
+        assert (said.argmax(axis=1) == data.train.y)[drawn > 0].all()
+        votes += [] if drawn[row] else [said[row]]
+        valid.append(tree.predict_proba(data.valid.X))
+    assert 5 < len(votes) < 20
+    np.testing.assert_allclose(told[row], np.mean(votes, axis=0), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(told[n:], np.mean(valid, axis=0), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(told.sum(axis=1), 1.0, atol=1e-5)
+    assert 0.8 < (told[:n].argmax(axis=1) == data.train.y).mean() < 1.0
+
+
+def test_extra_trees_hear_nothing_of_validation():
+    data = dataset_of(X, (STEPS > 0).astype(int), task="classification")
+    flipped = replace(data, valid=replace(data.valid, y=1 - data.valid.y))
+    np.testing.assert_array_equal(what_extra_trees_say(flipped, 20, seed=0), what_extra_trees_say(data, 20, seed=0))
+
+
+def test_who_was_drawn_by_all_trees_is_told_as_much_of_each_class():
+    data = named_dataset("digits")
+    n = len(data.train)
+    drawn = np.random.default_rng([0, 0]).integers(n, size=n)
+    told = what_extra_trees_say(data, 1, seed=0)
+    np.testing.assert_array_equal(told[np.unique(drawn)], np.float32(0.1))
+
+
 def test_weights_of_rows_and_absolute_errors_count():
     weights = np.where(STEPS > 0, 5.0, 0.1)
     weighted = dataset_of(X, STEPS, sample_weight=weights, task="regression")
@@ -131,13 +174,14 @@ def test_as_many_rounds_as_fit_into_their_share_of_the_budget(monkeypatch, a_rou
     monkeypatch.setattr(teaching, "_fitted", fitted)
     monkeypatch.setattr(teaching.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(teaching, "n_cores", lambda: 2)
-    timing = 3 * 0.1 + 13 * a_round
+    timing = 3 * 0.1 + 8 * a_round
     budget = (2.4 * (0.1 + 200 * 0.0025) + timing) / teaching.SHARE
     assert budget < teaching.MOST_SECONDS / teaching.SHARE or a_round > 1
-    assert affordable_rounds(NOISY, budget, loss="squared", seed=0) == rounds
+    teacher = None if rounds is None else Teacher(rounds=rounds)
+    assert affordable_teacher(NOISY, budget, loss="squared", seed=0) == teacher
 
 
-@pytest.mark.parametrize(("slow", "timed"), [(1, [1]), (2, [1, 1]), (3, [1, 1, 11])])
+@pytest.mark.parametrize(("slow", "timed"), [(1, [1]), (2, [1, 1]), (3, [1, 1, 6])])
 def test_a_crowded_machine_is_not_timed_for_longer_than_the_share(monkeypatch, slow, timed):
     """From the ``slow``-th fit on each takes as long as all that trees may take."""
     clock, fits = [0.0], []
@@ -148,13 +192,40 @@ def test_a_crowded_machine_is_not_timed_for_longer_than_the_share(monkeypatch, s
 
     monkeypatch.setattr(teaching, "_fitted", fitted)
     monkeypatch.setattr(teaching.time, "monotonic", lambda: clock[0])
-    assert affordable_rounds(NOISY, 100.0, loss="squared", seed=0) is None
+    assert affordable_teacher(NOISY, 100.0, loss="squared", seed=0) is None
     assert fits == timed
 
 
+@pytest.mark.parametrize(
+    ("a_tree", "trees"), [(0.0, 200), (0.014, 200), (0.016, 100), (0.05, 50), (0.1, None), (9.0, None)]
+)
+def test_extra_trees_teach_classes_where_boosting_takes_too_long(monkeypatch, a_tree, trees):
+    """Timing boosting takes three of eight seconds here, and says that there is no time for it."""
+    clock = [0.0]
+
+    def fitted(model, data, rows):
+        clock[0] += 0.0 if model.max_iter == 1 else 3.0
+
+    def said(data, trees, *, seed):
+        clock[0] += trees * a_tree
+
+    monkeypatch.setattr(teaching, "_fitted", fitted)
+    monkeypatch.setattr(teaching, "what_extra_trees_say", said)
+    monkeypatch.setattr(teaching.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(teaching, "n_cores", lambda: 2)
+    left = 3.2  # for six trees that are timed, and all
+    budget = (3.0 + left) / teaching.SHARE
+    found = affordable_teacher(named_dataset("digits"), budget, loss="squared", seed=0)
+    assert found == (None if trees is None else Teacher(trees=trees))
+    assert trees is None or trees * a_tree <= left - 6 * a_tree
+    weighted = dataset_of(X, (STEPS > 0).astype(int), sample_weight=np.abs(STEPS) + 1, task="classification")
+    for numbers_or_weights in (NOISY, weighted):
+        assert affordable_teacher(numbers_or_weights, budget, loss="squared", seed=0) is None
+
+
 def test_no_rounds_without_a_budget_in_time():
-    assert affordable_rounds(NOISY, None, loss="squared", seed=0) is None
-    assert affordable_rounds(NOISY, 19.9, loss="squared", seed=0) is None
+    assert affordable_teacher(NOISY, None, loss="squared", seed=0) is None
+    assert affordable_teacher(NOISY, 19.9, loss="squared", seed=0) is None
 
 
 def lessons(begun_with=None, budget=None, *, folds=1, is_named=False, **options):
@@ -164,20 +235,32 @@ def lessons(begun_with=None, budget=None, *, folds=1, is_named=False, **options)
 
 def test_who_asks_for_them_by_name_waits_for_them():
     assert lessons() is None
-    assert lessons(is_named=True).rounds == ROUNDS[-1]
+    assert lessons(is_named=True).teacher == Teacher(rounds=ROUNDS[-1])
     assert lessons(is_named=True, folds=5) is None
 
 
 def test_a_study_that_goes_on_has_the_trees_it_began_with():
     first = lessons(is_named=True)
     again = lessons(first.to_dict())
-    assert again.rounds == first.rounds
+    assert again.teacher == first.teacher
     np.testing.assert_array_equal(again.said, first.said)
     assert lessons({}, is_named=True) is None
     with pytest.raises(StorageError, match="context: trees: expected rounds among"):
         lessons({"trees": {"rounds": 7, "share": 0.6}})
     with pytest.raises(CodecError, match="rounds"):
         lessons({"trees": {"rounds": "many", "share": 0.6}})
+    for neither in ({}, {"rounds": 100, "trees": 100}, {"trees": 7}):
+        with pytest.raises(StorageError, match="or trees among"):
+            lessons({"trees": {**neither, "share": 0.6}})
+
+
+def test_a_study_of_classes_goes_on_with_the_extra_trees_it_began_with():
+    data = named_dataset("digits")
+    begun_with = {"trees": {"trees": 50, "share": 0.3}}
+    again = lessons_for(data, None, begun_with, folds=1, is_named=False, loss="squared", seed=4)
+    assert (again.teacher, again.share) == (Teacher(trees=50), 0.3)
+    assert again.to_dict() == begun_with
+    np.testing.assert_array_equal(again.said, what_extra_trees_say(data, 50, seed=4))
 
 
 # -- whether to learn from them ----------------------------------------------------------------------------------------
@@ -357,10 +440,10 @@ def test_a_study_goes_on_though_what_the_trees_said_was_lost(study):
 
 
 def test_what_the_trees_said_is_not_asked_again(study, monkeypatch):
-    monkeypatch.setattr(teaching, "what_trees_say", None)
+    monkeypatch.setattr(teaching, "what_boosting_says", None)
     again = lessons(study.context, folder=study.files / DATA)
     np.testing.assert_array_equal(again.said, said_of(study.dataset))
-    assert (again.rounds, again.share) == (100, 0.6)
+    assert (again.teacher, again.share) == (Teacher(rounds=100), 0.6)
 
 
 def test_a_deleted_study_leaves_nothing(tmp_path):
@@ -385,7 +468,7 @@ def test_auto_offers_trees_where_a_short_training_gained(monkeypatch, best, shar
         asked.append(targets)
         return Calibration(60, 1e-4, (), 0.0, best)
 
-    monkeypatch.setattr(teaching, "affordable_rounds", lambda *arguments, **options: 100)
+    monkeypatch.setattr(teaching, "affordable_teacher", lambda *arguments, **options: Teacher(rounds=100))
     monkeypatch.setattr(lengths, "calibrated", settled)
     options = {**OPTIONS, "tune": "auto", "budget": "3s", "recipe": "fast", "yardstick": False, "refit": False}
     with nasbot.search(X, STEPS, name=None, **options) as found:

@@ -43,7 +43,7 @@ from nasbot.automl.options import (
 )
 from nasbot.automl.plan import Plan, folds_of, most_steps, planned
 from nasbot.automl.removing import remove_study
-from nasbot.automl.teaching import can_teach, lessons_for, rounds_and_share
+from nasbot.automl.teaching import can_teach, lessons_for, teacher_and_share
 from nasbot.automl.tuning import SHARES, asks_for_trees, attributes_of, params_of
 from nasbot.automl.yardstick import measured as measured_trees
 from nasbot.automl.yardstick import seconds_for as trees_seconds
@@ -259,7 +259,7 @@ def search(
         return searcher_asked(searcher, domain, pool, start_from, len(data.train), stored, of_layers)
 
     is_named = asks_for_trees(tune if isinstance(searcher, str) else searcher.domain.params)
-    _, share = rounds_and_share(begun_with) or (0, SHARES[-1] if is_named and can_teach(data, n_folds) else None)
+    _, share = teacher_and_share(begun_with) or (None, SHARES[-1] if is_named and can_teach(data, n_folds) else None)
     finder = finder_of(share)
     check_same_searcher(path, stored, finder, of_layers if isinstance(searcher, str) else None)
     begun += _waited_for(compiling)

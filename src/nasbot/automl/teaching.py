@@ -1,8 +1,10 @@
-"""Trees as teachers: what gradient boosting says of rows that it has not seen, for networks to learn from.
+"""Trees as teachers: what they say of rows that they have not seen, for networks to learn from.
 
-Training rows are divided into folds; of each fold those trees speak that have grown on all the others, and of the
-validation rows all of them together. So nothing that is said of a row knows its truth, and validation judges what came
-of it as ever.
+With gradient boosting, training rows are divided into folds; of each fold those trees speak that have grown on all the
+others, and of the validation rows all of them together. Of many classes or columns there is no time for that; then
+ExtraTrees teach classes, each tree grown on rows drawn with replacement: of a training row those speak that did not
+draw it, of a validation row all. So nothing that is said of a row knows its truth, and validation judges what came of
+it as ever.
 """
 
 from __future__ import annotations
@@ -32,17 +34,36 @@ SHARE, MOST_SECONDS = 0.08, 30.0  # of a budget
 LEAST_BUDGET = 20.0  # seconds; with less there is no time for it
 # How many rounds of boosting at most, and as few as there is time for: each the larger the fewer they are.
 ROUNDS, GROWTH = (400, 200, 100), 24.0
-TIMED_ROUNDS = (1, 11)
+TIMED_ROUNDS = (1, 6)
 EXPECTED = 0.5  # of these rounds, after which trees have mostly stopped by themselves
+TREES, TIMED_TREES = (200, 100, 50), 6  # of ExtraTrees
 LEAST_OF_A_CLASS = 20  # training rows
 TREES_OF_STUDY = "trees"  # in the context of a study
 
 
 @dataclass(frozen=True)
-class Lessons:
-    """What trees say after so many rounds of boosting, of the training rows and then the validation rows."""
+class Teacher:
+    """Gradient boosting by its rounds, or ExtraTrees by its trees: one of them is 0."""
 
-    rounds: int
+    rounds: int = 0
+    trees: int = 0
+
+    def say(self, data: Dataset, *, loss: str, seed: int) -> np.ndarray:
+        """Of the training rows and then the validation rows, (n, outputs): standardised numbers, or probabilities."""
+        if self.rounds:
+            return what_boosting_says(data, self.rounds, loss=loss, seed=seed)
+        return what_extra_trees_say(data, self.trees, seed=seed)
+
+    def to_dict(self) -> dict[str, int]:
+        """What there is of it."""
+        return {name: size for name, size in (("rounds", self.rounds), ("trees", self.trees)) if size}
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """What trees say of the training rows and then the validation rows."""
+
+    teacher: Teacher
     said: np.ndarray  # (n, outputs): standardised numbers, or probabilities
     share: float  # by default, of what they say in what is learned
 
@@ -60,19 +81,22 @@ class Lessons:
 
     def to_dict(self) -> dict[str, Json]:
         """What a study must go on with: whoever has lost what trees say lets them say it again."""
-        return {TREES_OF_STUDY: {"rounds": self.rounds, "share": self.share}}
+        return {TREES_OF_STUDY: {**self.teacher.to_dict(), "share": self.share}}
 
 
-def rounds_and_share(begun_with: Mapping[str, Json] | None) -> tuple[int, float] | None:
+def teacher_and_share(begun_with: Mapping[str, Json] | None) -> tuple[Teacher, float] | None:
     """Of a study that goes on; None where its networks learn from no trees."""
     stored = (begun_with or {}).get(TREES_OF_STUDY)
     if stored is None:
         return None
-    fields = _json.fields(stored, f"context: {TREES_OF_STUDY}", ("rounds", "share"))
-    rounds, share = _json.whole(fields["rounds"], "rounds"), _json.number(fields["share"], "share")
-    if rounds not in ROUNDS or share not in SHARES:
-        raise StorageError(f"context: {TREES_OF_STUDY}: expected rounds among {ROUNDS}, a share among {SHARES}")
-    return rounds, share
+    fields = _json.fields(stored, f"context: {TREES_OF_STUDY}", ("share",), optional=("rounds", "trees"))
+    sizes = {name: _json.whole(fields[name], name) for name in ("rounds", "trees") if name in fields}
+    share, known = _json.number(fields["share"], "share"), {"rounds": ROUNDS, "trees": TREES}
+    if len(sizes) != 1 or share not in SHARES or any(size not in known[name] for name, size in sizes.items()):
+        raise StorageError(
+            f"context: {TREES_OF_STUDY}: expected rounds among {ROUNDS} or trees among {TREES}, a share among {SHARES}"
+        )
+    return Teacher(**sizes), share
 
 
 def lessons_for(
@@ -93,13 +117,15 @@ def lessons_for(
     """
     from nasbot.training.distilling import read_trees
 
-    rounds, share = rounds_and_share(begun_with) or (None, SHARES[-1])
-    if rounds is not None and folder is not None:
+    teacher, share = teacher_and_share(begun_with) or (None, SHARES[-1])
+    if teacher is not None and folder is not None:
         with suppress(FileError, StorageError):
-            return Lessons(rounds, read_trees(folder, data), share)
+            return Lessons(teacher, read_trees(folder, data), share)
     if begun_with is None and can_teach(data, folds):
-        rounds = affordable_rounds(data, budget, loss=loss, seed=seed) or (ROUNDS[-1] if is_named else None)
-    return None if rounds is None else Lessons(rounds, what_trees_say(data, rounds, loss=loss, seed=seed), share)
+        teacher = affordable_teacher(data, budget, loss=loss, seed=seed)
+        if teacher is None and is_named:
+            teacher = Teacher(rounds=ROUNDS[-1])
+    return None if teacher is None else Lessons(teacher, teacher.say(data, loss=loss, seed=seed), share)
 
 
 def can_teach(data: Dataset, folds: int) -> bool:
@@ -111,18 +137,28 @@ def can_teach(data: Dataset, folds: int) -> bool:
     return data.n_outputs == 1
 
 
-def affordable_rounds(data: Dataset, budget: float | None, *, loss: str, seed: int) -> int | None:
-    """How many rounds trees can grow for in their share of a budget in seconds; None: not enough to be worth it."""
+def affordable_teacher(data: Dataset, budget: float | None, *, loss: str, seed: int) -> Teacher | None:
+    """The trees that can grow in their share of a budget in seconds; None: too few to be worth it."""
     if budget is None or budget < LEAST_BUDGET:
         return None
+    end = time.monotonic() + min(MOST_SECONDS, SHARE * budget)
+    rounds = _affordable_rounds(data, end, loss=loss, seed=seed)
+    if rounds is not None:
+        return Teacher(rounds=rounds)
+    # Leaves of fully grown trees hold one class, whatever its rows weigh; numbers gained nothing (Indoor).
+    if not data.is_classification or data.loss_weights(data.train) is not None:
+        return None
+    trees = _affordable_trees(data, end, seed=seed)
+    return None if trees is None else Teacher(trees=trees)
 
+
+def _affordable_rounds(data: Dataset, end: float, *, loss: str, seed: int) -> int | None:
     def seconds_of(rounds: int) -> float:
         started = time.monotonic()
         with _one_thread_each():
             _fitted(_boosting(data, rounds, loss, seed), data, np.arange(len(data.train)))
         return time.monotonic() - started
 
-    end = time.monotonic() + min(MOST_SECONDS, SHARE * budget)
     seconds_of(1)  # what loads and compiles at first is no part of it
     times = []
     for n in TIMED_ROUNDS:
@@ -136,7 +172,16 @@ def affordable_rounds(data: Dataset, budget: float | None, *, loss: str, seed: i
     return next((rounds for rounds in ROUNDS if fits * (first + EXPECTED * rounds * a_round) <= left), None)
 
 
-def what_trees_say(data: Dataset, rounds: int, *, loss: str, seed: int) -> np.ndarray:
+def _affordable_trees(data: Dataset, end: float, *, seed: int) -> int | None:
+    started = time.monotonic()
+    if started >= end:
+        return None
+    what_extra_trees_say(data, TIMED_TREES, seed=seed)
+    a_tree, left = (time.monotonic() - started) / TIMED_TREES, end - time.monotonic()
+    return next((trees for trees in TREES if trees * a_tree <= left), None)
+
+
+def what_boosting_says(data: Dataset, rounds: int, *, loss: str, seed: int) -> np.ndarray:
     """Of the training rows and then the validation rows, (n, outputs): standardised numbers, or probabilities."""
     from nasbot.training.folds import fold_numbers
 
@@ -152,6 +197,31 @@ def what_trees_say(data: Dataset, rounds: int, *, loss: str, seed: int) -> np.nd
     for i, (unseen, _) in enumerate(found):
         train[fold == i] = unseen
     return np.concatenate([train, np.mean([valid for _, valid in found], axis=0)]).astype(np.float32)
+
+
+def what_extra_trees_say(data: Dataset, trees: int, *, seed: int) -> np.ndarray:
+    """The same of classes, by ExtraTrees: of a training row by those that did not draw it. None of them is kept."""
+    from sklearn.tree import ExtraTreeClassifier
+
+    n = len(data.train)
+
+    def of_tree(i: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        drawn = np.bincount(np.random.default_rng([seed, i]).integers(n, size=n), minlength=n)
+        tree = ExtraTreeClassifier(max_features="sqrt", random_state=i)
+        tree.fit(data.train.X, data.train.y, sample_weight=drawn)
+        unseen = np.flatnonzero(drawn == 0)
+        return unseen, _said(tree, data, data.train.X[unseen]), _said(tree, data, data.valid.X)
+
+    train, asked = np.zeros((n, data.n_outputs)), np.zeros((n, 1))
+    valid = np.zeros((len(data.valid), data.n_outputs))
+    with ThreadPoolExecutor(n_cores()) as cores:
+        for unseen, said, said_of_valid in cores.map(of_tree, range(trees)):
+            train[unseen] += said
+            asked[unseen] += 1
+            valid += said_of_valid / trees
+    # Who was drawn by all of many trees, one row in billions, is told as much of each class.
+    told = np.divide(train, asked, out=np.full_like(train, 1 / data.n_outputs), where=asked > 0)
+    return np.concatenate([told, valid]).astype(np.float32)
 
 
 def _one_thread_each() -> AbstractContextManager[object]:
