@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from nasbot import Float, RandomSearch, SearchSpace
 from nasbot.study import Study, StudyState, StudyView
 from nasbot.study import loop as loop_module
 from tests.study.objectives import score
@@ -88,6 +89,23 @@ def test_show(studies, run):
     assert "\x1b" not in one.out
     assert run("show", "toy", "2", "--json").record["cause"] == "exception"
     assert run("show", "toy", "0").out.count("1 points, the last 0.5 at step 1") == 1
+
+
+def test_show_and_explain_say_with_which_params_and_how_long_a_candidate_was_trained(studies, run):
+    params = {"learning_rate": Float(1e-3, 1e-1, log=True, default=2e-2)}
+    searcher = RandomSearch(space=SearchSpace("mlp-reg"), params=params, fidelity="steps")
+    with Study.open("both", searcher) as study:
+        study.optimise(lambda arch, params, trial: params["learning_rate"] * trial.fidelity, 18)
+        first = study.history[0]
+        short = next(trial for trial in study.history if trial.promoted_from is not None)
+    assert f"learning_rate {first.candidate.params['learning_rate']:.4g}" in run("show", "both", "--all").out
+    assert "fingerprint" in run("show", "toy").out
+    shown = run("show", "both", str(short.number)).out
+    assert f"params       {short.candidate}\n" in shown
+    assert "training     1/3 of a training\n" in shown
+    assert f"promoted     from trial {short.promoted_from}\n" in shown
+    assert f"params      {short.candidate}\n" in run("explain", "both", str(short.number)).out
+    assert run("explain", "both", str(short.number), "--json").record["params"] == short.candidate.params
 
 
 def test_cancel_and_retry_without_a_driver(studies, run):

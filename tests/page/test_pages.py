@@ -1,13 +1,16 @@
 """Every page, in the report and on the server, in a real browser: drawn, quiet, accessible, and its ways walked."""
 
+import csv
 import json
 import os
+import urllib.request
 from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
 from nasbot.architecture import Architecture
+from nasbot.candidate import Candidate
 from nasbot.page.beside import Beside
 from nasbot.page.html import report_html
 from nasbot.plots.snapshot import Snapshot
@@ -94,6 +97,38 @@ def test_a_failed_trial_shows_what_its_process_printed_and_where_it_raised(watch
     shown = watched.page.inner_text("main")
     assert "What it printed, its end" in shown
     assert all(text in shown for text in ("it died", "last words", "line 7, in train", "process.signal"))
+
+
+def test_params_and_short_trainings_are_shown_and_downloaded(watched, tmp_path):
+    params = [{"learning_rate": 0.0125, "schedule": "cosine"}, {"learning_rate": 0.5, "schedule": "step"}]
+    found = [
+        replace(trial, candidate=Candidate(trial.arch, params[trial.number % 2]), fidelity=1 / 3 if i == 5 else 1.0)
+        for i, trial in enumerate(grown(12))
+    ]
+    found[7] = replace(found[7], promoted_from=5)
+    path = write_study(tmp_path / "joint.sqlite", History(tuple(found)))
+    with StudyView.read(path) as view:
+        html = report_html(Snapshot.of(view, name="joint"), file="joint", status=view.status())
+    report = path.with_suffix(".html")
+    report.write_text(html, encoding="utf-8")
+    page = watched.page
+    watched.show(f"{report.as_uri()}#/trials")
+    first = page.inner_text("#trials tbody tr:nth-child(1)")
+    assert "learning_rate 0.0125, schedule cosine" in first
+    assert "full" in first
+    assert "1/3 of a training" in page.inner_text("#trials tbody tr:nth-child(6)")
+    with page.expect_download() as download:
+        page.click("#csv")
+    mine = list(csv.DictReader(download.value.path().read_text().splitlines()))
+    assert mine[5]["params.learning_rate"] == "0.5"
+    assert mine[5]["fidelity"].startswith("0.333")
+    watched.show(f"{report.as_uri()}#/trial/7")
+    facts = page.inner_text("dl.facts")
+    assert all(words in facts for words in ("learning_rate\n0.5", "schedule\nstep", "promoted from\ntrial 5"))
+    with serving(path) as served:
+        theirs = urllib.request.urlopen(served.url + "s/joint/api/trials.csv").read().decode()
+    assert [row.keys() for row in csv.DictReader(theirs.splitlines())][5] == mine[5].keys()
+    assert list(csv.DictReader(theirs.splitlines()))[5]["params.schedule"] == "step"
 
 
 def test_a_click_on_the_map_opens_the_network_there(watched, report_file):

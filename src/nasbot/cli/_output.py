@@ -31,15 +31,23 @@ def console() -> Console:
 
 
 def print_table(
-    headings: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None, right: bool = True
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    title: str | None = None,
+    right: bool = True,
+    wrapped: str | None = None,
 ) -> None:
-    """A table whose first column is left-aligned; the others are right-aligned unless ``right`` is False."""
+    """A table whose first column is left-aligned; the others are right-aligned unless ``right`` is False.
+
+    The column with the heading ``wrapped`` takes several lines where the terminal is narrow.
+    """
     from rich import box
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
     for i, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if i and right else "left", no_wrap=True)
+        table.add_column(heading, justify="right" if i and right else "left", no_wrap=heading != wrapped)
     for row in rows:
         table.add_row(*row)
     console().print(table)

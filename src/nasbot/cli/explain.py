@@ -44,13 +44,16 @@ def explain(
         value = record.value
     if as_json:
         said = {} if effect is None else effect.to_dict()
-        print_json({"trial": trial, "state": str(record.state), "value": value, "why": reason or None, **said})
+        about = {"trial": trial, "state": str(record.state), "value": value, "params": dict(record.candidate.params)}
+        print_json({**about, "why": reason or None, **said})
         return
     changes = [one_line(change) for change in record.origin.changes]
     parents = ", ".join(f"trial {parent}" for parent in record.origin.parents)
     print(f"trial {trial}, {record.state}{'' if value is None else f', value {value:.6g}'}")
     if parents or changes:
         print(f"  made from   {parents or 'no trial'} by {'; '.join(changes) or 'no change'}")
+    if record.candidate.params:
+        print(f"  params      {one_line(str(record.candidate))}")
     if reason:
         print(f"  why         {one_line(reason)}")
     if effect is None:

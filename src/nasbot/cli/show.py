@@ -13,6 +13,8 @@ from nasbot.cli._outcome import one_line
 from nasbot.cli._output import print_json, print_table, short_fingerprint
 from nasbot.errors import OptionError, StudyError
 
+PARAMS = "params"  # the last column, where there are any
+
 if TYPE_CHECKING:
     from nasbot.cli._summary import Summary, Watched
     from nasbot.trial import Trial
@@ -72,7 +74,8 @@ def _why(watched: Watched, trial: Trial) -> str:
 def _print_trials(summary: Summary, trials: Sequence[Trial]) -> None:
     from nasbot.domain import share_in_words
 
-    rows = []
+    rows: list[tuple[str, ...]] = []
+    has_params = any(trial.candidate.params for trial in trials)
     for trial in trials:
         value = trial.value
         rows.append(
@@ -84,11 +87,13 @@ def _print_trials(summary: Summary, trials: Sequence[Trial]) -> None:
                 str(len(trial.arch.processing_layers)),
                 f"{trial.arch.total_mass:,.0f}",
                 one_line(trial.origin.searcher)[:30],
-                short_fingerprint(trial.arch.fingerprint),
+                one_line(str(trial.candidate)) if has_params else short_fingerprint(trial.arch.fingerprint),
             )
         )
-    headings = ("trial", "state", "value", "took", "layers", "mass", "from", "fingerprint")
-    print_table(headings, rows, title=f"{one_line(summary.name)}: {summary.status.state}, {summary.tally}")
+    # Candidates of one network have one fingerprint; it does not tell them apart.
+    headings = ("trial", "state", "value", "took", "layers", "mass", "from", PARAMS if has_params else "fingerprint")
+    title = f"{one_line(summary.name)}: {summary.status.state}, {summary.tally}"
+    print_table(headings, rows, title=title, wrapped=PARAMS)
 
 
 def _state(trial: Trial) -> str:
@@ -122,12 +127,17 @@ def _traceback(trial: Trial) -> list[str]:
 
 
 def _trial_rows(trial: Trial, record: dict[str, Any]) -> dict[str, str]:
+    from nasbot.domain import share_in_words
+
     curve = record["curve"]
     last = f", the last {curve[-1][1]:.6g} at step {curve[-1][0]}" if curve else ""
     parents = ", ".join(f"trial {parent}" for parent in record["parents"])
     return {
         "value": "" if record["value"] is None else f"{record['value']:.6g}",
         "took": "" if trial.seconds is None else duration(trial.seconds),
+        "training": "" if trial.fidelity == 1 else share_in_words(trial.fidelity),
+        "promoted": "" if trial.promoted_from is None else f"from trial {trial.promoted_from}",
+        "params": str(trial.candidate),
         "attempts": f"{trial.attempts}" + (f", {trial.interruptions} interrupted" if trial.interruptions else ""),
         "from": str(record["searcher"] or ""),
         "made from": parents + (f" by {'; '.join(record['changes'])}" if record["changes"] else ""),

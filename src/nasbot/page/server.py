@@ -40,7 +40,7 @@ from nasbot.page.model_file import ModelFiles
 from nasbot.page.payload import SERIES, as_json, compare_record, series_json
 from nasbot.page.protocol import PatientProtocol
 from nasbot.page.records import trial_record, whole_trial_record
-from nasbot.page.tables import detail_names, trials_csv
+from nasbot.page.tables import detail_names, param_names, trials_csv
 from nasbot.page.watching import Seen, WatchedStudy
 from nasbot.page.worker import FigureWorker
 from nasbot.plots.meaning import data_of, meaning_of
@@ -298,8 +298,8 @@ class LivePage:
         """All trials, for a spreadsheet."""
         study = self._study(request)
         seen = await self._seen(study)
-        names = await self._read(lambda: detail_names(seen.snapshot))
-        return self._in_parts(trials_csv(study.all_trials(), names), "text/csv", f"{seen.snapshot.name}.csv")
+        names = await self._read(lambda: (detail_names(seen.snapshot), param_names(seen.snapshot)))
+        return self._in_parts(trials_csv(study.all_trials(), *names), "text/csv", f"{seen.snapshot.name}.csv")
 
     async def json(self, request: Request) -> Response:
         """All trials, as JSON."""

@@ -21,6 +21,20 @@ function valueName(source, about = source.about) {
   return [`${whole}, ${sense}`, whole, name];
 }
 
+// With what a network was trained beside its recipe: "learning_rate 0.02, schedule cosine".
+function paramsInWords(trial) {
+  return Object.entries(trial.params || {}).map(([name, value]) => `${name} ${isNumber(value) ? number(value) : value}`).join(", ");
+}
+
+// How much of a training it had, where that was not just one.
+function shareInWords(trial) {
+  const share = trial.fidelity ?? 1;
+  if (share === 1) return "";
+  if (share > 1) return `${number(share, 3)} full trainings`;
+  const part = Math.round(1 / share);
+  return part <= 100 && Math.abs(share * part - 1) < 1e-6 ? `1/${part} of a training` : `${Math.round(100 * share)} % of a training`;
+}
+
 function trialTip(source, n) {
   const trial = source.trials[n];
   if (!trial) return [`trial ${n}`];
@@ -28,6 +42,7 @@ function trialTip(source, n) {
   if (isNumber(trial.value)) lines.push(`${source.about.metric || "value"} ${number(trial.value, 6)}`, ...scores(trial).map(([name, value]) => `${name} ${value}`));
   if (trial.cause) lines.push(`failed: ${trial.cause}`);
   if (trial.modifiers.length) lines.push(trial.modifiers.join(" + "));
+  lines.push(...[shareInWords(trial), paramsInWords(trial)].filter(Boolean));
   lines.push(`${trial.layers} layers, ${trial.edges} edges`);
   return lines;
 }
@@ -231,8 +246,11 @@ const COLUMNS = [
   ["number", "trial", (t) => t.number], ["state", "state", (t) => t.state], ["value", "value", (t) => t.value],
   ["predicted", "predicted", (t) => t.predicted && t.predicted.median], ["seconds", "time", (t) => t.seconds],
   ["layers", "layers", (t) => t.layers], ["mass", "mass", (t) => t.mass], ["parameters", "parameters", (t) => t.details.parameters],
+  ["fidelity", "training", (t) => t.fidelity], ["params", "params", paramsInWords],
   ["parents", "made from", (t) => t.parents[0]], ["modifiers", "by", (t) => t.modifiers.join(" + ")], ["line", "message", (t) => t.cause || t.line],
 ];
+// Columns that many studies leave empty, and what a trial has that fills them.
+const ONLY_WHERE = { parameters: (t) => isNumber(t.details.parameters), fidelity: shareInWords, params: paramsInWords };
 const ROWS_PER_PAGE = 100;
 const SORTED_BY_SERVER = ["number", "state", "value", "seconds"];
 
@@ -247,7 +265,7 @@ function excerptNote(source) {
 function chosenTrials(source, query) {
   const words = (query.q || "").toLowerCase().split(/\s+/).filter(Boolean);
   const kept = source.trials.filter((t) => (!query.state || t.state === query.state)
-    && words.every((word) => `${t.number} ${t.state} ${t.cause || ""} ${t.line} ${t.modifiers.join(" ")} ${t.searcher || ""} ${t.fingerprint}`.toLowerCase().includes(word)));
+    && words.every((word) => `${t.number} ${t.state} ${t.cause || ""} ${t.line} ${t.modifiers.join(" ")} ${t.searcher || ""} ${t.fingerprint} ${paramsInWords(t)}`.toLowerCase().includes(word)));
   const by = COLUMNS.find(([key]) => key === query.sort) || COLUMNS[0];
   const sign = query.order === "down" ? -1 : 1;
   const isKnown = (v) => v !== null && v !== undefined && v !== "";
@@ -266,7 +284,7 @@ async function trialsPage(source, args) {
   const n = asked ? asked.n : found.length;
   const from = Math.max(0, Math.min(Number(query.from) || 0, Math.max(0, n - 1)));
   const shown = asked || args.printing ? found : found.slice(from, from + ROWS_PER_PAGE);
-  const columns = COLUMNS.filter(([key, , of]) => key !== "parameters" || source.trials.some((t) => isNumber(of(t))));
+  const columns = COLUMNS.filter(([key]) => !(key in ONLY_WHERE) || source.trials.some(ONLY_WHERE[key]));
   const change = (changes) => go("trials", { ...query, from: undefined, ...changes });
   return [
     el("h2", {}, "Trials"),
@@ -306,7 +324,7 @@ function trialRow(t, columns) {
   const cells = {
     number: () => trialLink(t.number, t.number), state: () => badge(t.state), value: () => number(t.value, 6),
     predicted: () => number(t.predicted && t.predicted.median), seconds: () => duration(t.seconds), layers: () => t.layers,
-    mass: () => number(t.mass), parameters: () => number(t.details.parameters),
+    mass: () => number(t.mass), parameters: () => number(t.details.parameters), fidelity: () => shareInWords(t) || "full", params: () => paramsInWords(t),
     parents: () => (t.parents.length ? t.parents.map((n, i) => [i ? ", " : "", trialLink(n, n)]) : t.searcher === "pool" ? "pool" : "–"),
     modifiers: () => t.modifiers.join(" + "), line: () => (t.cause ? `${t.cause}: ${t.line}` : t.line),
   };
@@ -327,11 +345,12 @@ function csvCell(value) {
 }
 
 function csv(trials) {
-  const names = ["number", "state", "value", "cause", "started", "finished", "seconds", "attempts", "searcher", "layers", "edges", "mass", "utility", "deciding", "fingerprint"];
+  const names = ["number", "state", "value", "cause", "started", "finished", "seconds", "attempts", "fidelity", "promoted_from", "searcher", "layers", "edges", "mass", "utility", "deciding", "fingerprint"];
+  const params = [...new Set(trials.flatMap((t) => Object.keys(t.params || {})))].sort();
   const details = [...new Set(trials.flatMap((t) => Object.keys(t.details)))];
-  const head = [...names, "parents", "modifiers", "predicted", "lower", "upper", ...details.map((name) => `details.${name}`), "message"];
+  const head = [...names, "parents", "modifiers", "predicted", "lower", "upper", ...params.map((name) => `params.${name}`), ...details.map((name) => `details.${name}`), "message"];
   const rows = trials.map((t) => [...names.map((name) => t[name]), t.parents.join(" "), t.modifiers.join(" "),
-    ...["median", "lower", "upper"].map((name) => t.predicted && t.predicted[name]), ...details.map((name) => t.details[name]), t.line]);
+    ...["median", "lower", "upper"].map((name) => t.predicted && t.predicted[name]), ...params.map((name) => (t.params || {})[name]), ...details.map((name) => t.details[name]), t.line]);
   return [head, ...rows].map((row) => row.map(csvCell).join(",")).join("\r\n") + "\r\n";
 }
 
@@ -350,6 +369,8 @@ async function trialPage(source, args) {
     facts([
       [valueName(source)[1], number(trial.value, 6)], ...scores(trial), ["started after", duration(trial.started)], ["took", duration(trial.seconds)],
       ["attempts", trial.attempts], ["interrupted by the driver's end", trial.interruptions || null],
+      ["training", shareInWords(trial)], ["promoted from", isNumber(trial.promoted_from) ? trialLink(trial.promoted_from) : null],
+      ...Object.entries(trial.params || {}).map(([name, value]) => [name, isNumber(value) ? number(value) : value]),
       ["layers, edges", `${trial.layers || "a linear model"}, ${trial.edges}`], ["mass", number(trial.mass)], ["fingerprint", trial.fingerprint],
     ]),
     el("div", { class: "columns" },
