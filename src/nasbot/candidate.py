@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from nasbot.architecture import Architecture
+from nasbot.errors import OptionError
 
 Params: TypeAlias = Mapping[str, float | int | str]  # of one candidate, by name
 
@@ -24,7 +25,10 @@ class Candidate:
     params: Params = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "params", {name: _plain(value) for name, value in sorted(self.params.items())})
+        given: object = self.params
+        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+            raise OptionError(f"params: expected values by name, such as {{'dropout': 0.1}}, got {str(given)[:60]}")
+        object.__setattr__(self, "params", {name: _plain(name, value) for name, value in sorted(self.params.items())})
 
     @cached_property
     def fingerprint(self) -> str:
@@ -44,6 +48,9 @@ class Candidate:
         )
 
 
-def _plain(value: float | int | str) -> float | int | str:
+def _plain(name: str, value: object) -> float | int | str:
     """Numbers of numpy as Python's, which JSON takes."""
-    return value.item() if isinstance(value, np.generic) else value
+    plain = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(plain, float | int | str):
+        raise OptionError(f"param {name[:40]}: expected a number or a text, got {type(value).__name__}")
+    return plain

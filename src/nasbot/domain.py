@@ -255,9 +255,13 @@ class Domain:
 
     networks: SearchSpace
     params: Mapping[str, Param] = field(default_factory=dict)
-    fidelity: Fidelity | None = None
+    fidelity: Fidelity | None = None  # or a word for one, as of ``fidelity_of``
 
     def __post_init__(self) -> None:
+        for part, value, kind in (("networks", self.networks, SearchSpace), ("params", self.params, Mapping)):
+            if not isinstance(value, kind):
+                raise OptionError(f"{part} of a domain: expected a {kind.__name__}, got {type(value).__name__}")
+        object.__setattr__(self, "fidelity", fidelity_of(self.fidelity))
         object.__setattr__(self, "params", dict(self.params))
         given: Mapping[object, object] = self.params  # type: ignore[assignment]
         for name, param in given.items():

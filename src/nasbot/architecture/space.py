@@ -95,6 +95,9 @@ class SearchSpace:
     # -- the quick answer ------------------------------------------------------------------------------------------
 
     def _check_vocabulary(self, arch: Architecture) -> None:
+        given: object = arch
+        if not isinstance(given, Architecture):
+            raise OptionError(f"expected a network as an Architecture, got {type(given).__name__}")
         vocabulary = self.vocabulary
         if arch.vocabulary is not vocabulary and arch.vocabulary != vocabulary:
             also = ", another one of the same name" if arch.kind == vocabulary.name else ""

@@ -58,6 +58,13 @@ def executor_of(
     return RayExecutor(address, cpus_per_trial=cpus_per_trial, gpus_per_trial=gpus, slots=workers, limits=limits)
 
 
+def check_executor(given: object) -> None:
+    """OptionError unless it is a word or an executor."""
+    if not isinstance(given, str) and not all(hasattr(given, name) for name in ("slots", "submit", "wait")):
+        expected = f"expected an object such as LocalExecutor(2), or one of {', '.join(KINDS)}"
+        raise OptionError(f"executor: {expected}; got {str(given)[:40]!r}")
+
+
 def check_place(
     given: str,
     *,

@@ -12,7 +12,7 @@ from nasbot._files import write_whole
 from nasbot._typing import Json
 from nasbot.automl.files import DATA, WEIGHTS, files_of
 from nasbot.automl.tuning import searched_attributes
-from nasbot.errors import FileError, NasbotError, StorageError, StudyError
+from nasbot.errors import FileError, NasbotError, OptionError, StorageError, StudyError
 from nasbot.storage import Address, is_begun
 from nasbot.storage.addresses import place_of
 from nasbot.study import StudyView
@@ -68,6 +68,8 @@ def _is_of(place: Path | Address, data: Dataset, seed: int) -> bool:
 
 def forked(path: Path | Address | None, fork: str | Path) -> tuple[Path | Address, Path | Address]:
     if path is None or not is_begun(path):
+        if path is None:
+            raise OptionError("fork: expected name= of the study to begin with beside it, got none")
         raise StudyError(f"there is no study {path} to fork")
     return path, place_of(fork)
 

@@ -15,7 +15,7 @@ from nasbot.automl.baselines import check_fits, own_pool, paper_pool, plain_pool
 from nasbot.automl.executors import parsed_bytes
 from nasbot.automl.limits import ModelLimits, measured, parsed_latency, shallow
 from nasbot.automl.plan import fitting_baseline, space_for
-from nasbot.automl.tuning import ATTRIBUTES
+from nasbot.automl.tuning import ATTRIBUTES, params_of
 from nasbot.candidate import Candidate
 from nasbot.domain import Domain
 from nasbot.errors import OptionError
@@ -60,6 +60,25 @@ def space_asked(given: SearchSpace | Vocabulary | None, data: Dataset, recipe: R
     return space
 
 
+def check_searcher(given: Searcher | str, space: object, tune: object, data: Dataset, recipe: Recipe) -> None:
+    """Raise where an object that is given is no searcher, or searches what these data or the recipe cannot take."""
+    if isinstance(given, str):
+        return
+    if not (hasattr(given, "domain") and hasattr(given, "propose")):
+        names = ", ".join(SEARCHERS)
+        raise OptionError(
+            f"searcher: expected an object such as NASBOT(space=...), or one of {names}, got {given!r:.60}"
+        )
+    networks, params = given.domain.networks, given.domain.params
+    check_fits(networks.vocabulary, data)
+    if isinstance(space, SearchSpace) and space != networks:
+        raise OptionError("space: the searcher that is given has its own, and this is another; leave one out")
+    if tune not in (None, "none", "auto") and not (isinstance(tune, Mapping) and dict(tune) == dict(params)):
+        raise OptionError("tune: the searcher that is given has its own params; say there what is searched")
+    if params:
+        params_of(params, data, recipe, 0.0)
+
+
 def limits_asked(
     max_parameters: int | None,
     max_layers: int | None,
@@ -102,9 +121,12 @@ def searcher_asked(
     from nasbot.study.rebuilding import as_begun
 
     if not isinstance(given, str):
-        if attributes:
+        own = (("attributes", attributes), ("pool", pool if pool != "default" else ()), ("start_from", first))
+        if both := [name for name, value in own if len(value)]:
+            raise OptionError(f"{both[0]}: a searcher that is given has its own; expected one or the other")
+        if domain.fidelity not in (None, given.domain.fidelity):
             raise OptionError(
-                "attributes: a searcher that is given has modifiers of its own; expected one or the other"
+                "fidelity: the searcher that is given has its own, and this is another; expected one or the other"
             )
         return given
     made: Mapping[str, Any] = dict(zip(SEARCHERS, (NASBOT, RandomSearch, EvolutionSearch, TreeBO), strict=True))

@@ -17,7 +17,13 @@ from nasbot._typing import Json
 from nasbot.architecture import Architecture, SearchSpace, Vocabulary
 from nasbot.automl.devices import Devices, devices_of
 from nasbot.automl.driving import drive
-from nasbot.automl.executors import check_place, checked_workers, executor_of, is_too_short_for_processes
+from nasbot.automl.executors import (
+    check_executor,
+    check_place,
+    checked_workers,
+    executor_of,
+    is_too_short_for_processes,
+)
 from nasbot.automl.files import DATA, WEIGHTS, Temporary, files_of
 from nasbot.automl.found import FoundStudy
 from nasbot.automl.going_on import (
@@ -36,6 +42,7 @@ from nasbot.automl.limits import check_reachable, file_overhead
 from nasbot.automl.options import (
     SEARCHERS,
     check_numbers,
+    check_searcher,
     dataset_asked,
     limits_asked,
     searcher_asked,
@@ -215,6 +222,7 @@ def search(
         if isinstance(executor, str)
         else Devices()
     )
+    check_executor(executor)
     n_workers = checked_workers(workers, on_what) if isinstance(executor, str) else executor.slots
     n_workers = 1 if executor == "here" else n_workers
     checked_seed(seed)
@@ -246,6 +254,7 @@ def search(
     chosen = as_needed(
         chosen, judged_by, data, few_rows=few_rows, begun_with=begun_with, seconds=total.seconds, seed=seed
     )
+    check_searcher(searcher, space, tune, data, chosen)
     where = space_asked(space, data, chosen)
     limits = limits_asked(max_parameters, max_layers, max_size, max_latency, begun_with, data)
     if limits:

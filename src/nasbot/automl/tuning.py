@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -73,6 +73,8 @@ def params_of(
 
 def asks_for_trees(tune: str | Sequence[str] | Mapping[str, Param] | None) -> bool:
     """Whether learning from trees is asked for by name, not by "auto"."""
+    if tune is not None and not isinstance(tune, str | Iterable):
+        raise OptionError(f"tune: expected auto, none, names, or params by name; got {tune!r:.60}")
     given = tune.split(",") if isinstance(tune, str) else tune or ()
     return FROM_TREES in [name.strip() for name in given]
 

@@ -136,6 +136,9 @@ class NASBOT(PoolSearcher):
     has_belief: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        self._check_space()
+        if not isinstance(self.belief, BeliefOptions):
+            raise OptionError(f"belief: expected BeliefOptions(...), got {str(self.belief)[:40]!r}")
         if self.modifiers is None:
             object.__setattr__(self, "modifiers", default_modifiers(self.space.vocabulary))
         super().__post_init__()

@@ -46,6 +46,7 @@ class PoolSearcher:
     has_belief: ClassVar[bool] = False  # over candidates and fidelities
 
     def __post_init__(self) -> None:
+        self._check_space()
         object.__setattr__(self, "fidelity", fidelity_of(self.fidelity))
         if self.fidelity is not None and self.fidelity.rule == BOCA and not self.has_belief:
             raise OptionError(
@@ -59,6 +60,12 @@ class PoolSearcher:
         check_pool(self.initial_pool(), self.domain)
         self.operator()  # which knows what modifiers there are
         object.__setattr__(self, "modifiers", tuple(self.modifiers))
+
+    def _check_space(self) -> None:
+        given: object = self.space
+        if not isinstance(given, SearchSpace):
+            expected = "expected a SearchSpace, such as SearchSpace('cnn')"
+            raise OptionError(f"space: {expected}, got {str(given)[:40]!r} ({type(given).__name__})")
 
     @cached_property
     def domain(self) -> Domain:

@@ -24,6 +24,9 @@ def study_path(where: str | Path) -> Path:
     file in the folder that the variable NASBOT_STUDIES names, ``studies`` in the current folder otherwise. A name
     cannot lead out of that folder.
     """
+    given: object = where
+    if not isinstance(given, str | Path):
+        raise OptionError(f"study: expected a name or a path, got {str(given)[:40]!r}")
     if not isinstance(where, Path) and where.startswith(("postgresql://", "postgres://")):
         raise OptionError(
             "study: this needs a study in a file, got the address of a database; status, show, list, check, serve, "

@@ -169,8 +169,8 @@ class Study(StudyView):
             ExhaustedError: no candidate of the domain is left.
         """
         if n is not None:
-            if n < 1:
-                raise OptionError(f"n: expected at least 1 trial to ask for, got {n}")
+            if type(n) is not int or n < 1:
+                raise OptionError(f"n: expected at least 1 trial to ask for, as a whole number, got {n!r}")
             self._driver.propose_ahead(n)
             return [self.ask() for _ in range(n)]
         self._driver.go_by_hand()
@@ -258,6 +258,8 @@ class Study(StudyView):
             Interrupted: somebody ended it; it is a KeyboardInterrupt.
         """
         check_objective(objective)
+        if isinstance(executor, str):
+            raise OptionError(f"executor: expected an object such as LocalExecutor(2), got the text {executor[:40]!r}")
         total = Budget.of(budget)
         limits = Limits(timeout_per_trial, memory_per_trial)
         if self.searcher.domain.fidelity is not None and not sees_fidelity(objective):
