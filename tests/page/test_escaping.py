@@ -175,7 +175,7 @@ def test_a_spreadsheet_runs_nothing_either(text):
     history = History((Trial(**{**vars_of(trial), "number": 0, "rank": 0, "outcome": Failed(FailureCause.NAN, text)}),))
     rows = list(reader(StringIO("".join(trials_csv(history, ())))))
     cell = rows[1][rows[0].index("message")]
-    assert cell.lstrip("'") == text.splitlines()[0]
+    assert cell.lstrip("'") == text.strip().splitlines()[0]
     assert not cell.startswith(("=", "+", "-", "@", "\t"))
 
 
