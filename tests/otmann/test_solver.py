@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 from threading import Event
@@ -117,6 +118,13 @@ def test_a_long_compilation_says_so(monkeypatch: pytest.MonkeyPatch, caplog: pyt
     monkeypatch.setattr(solver, "SECONDS_UNTIL_SAID", 600.0)
     with solver._said_if_long():
         pass
+    assert not caplog.records
+
+
+def test_waiting_for_the_processor_is_no_compilation(monkeypatch: pytest.MonkeyPatch, caplog) -> None:
+    monkeypatch.setattr(solver, "SECONDS_UNTIL_SAID", 0.2)
+    with solver._said_if_long():
+        time.sleep(0.8)
     assert not caplog.records
 
 

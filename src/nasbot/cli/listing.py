@@ -39,7 +39,7 @@ def list_studies(
     elif not records:
         print(f"no studies in {one_line(without_password(str(where)))}")
     else:
-        print_table(("study", "state", "trials", "best", "driven", "seen"), [_row(record) for record in records])
+        print_table(("study", "state", "trials", "best", "elapsed", "last seen"), [_row(record) for record in records])
         for record in records:
             if "error" in record:
                 print(f"{one_line(record['study'])}: {one_line(record['error'])}")

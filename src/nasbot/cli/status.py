@@ -64,12 +64,12 @@ def _lines(summary: Summary) -> list[str]:
     rows = {
         "trials": str(summary.tally),
         "best": summary.best,
-        "budget": str(state.budget or "") + f" ({duration(summary.tally.seconds)} driven so far)",
+        "budget": str(state.budget or "") + f" ({duration(summary.tally.seconds)} elapsed)",
         "plan": state.plan,
         "time": spent_in_words(summary.tally.spent, duration),
         "driver": state.driver if state.is_driven else None,
         "workers": str(state.workers) if state.is_driven and state.workers else None,
-        "seen": _seen(summary),
+        "last seen": _seen(summary),
         "ended": run.ending if run and not state.is_driven else None,
         "go on by": _command(summary),
     }
