@@ -73,6 +73,7 @@ def start_unassigned(
     column_potential: Floats,
 ) -> None:
     """The star around the root: every unit of mass stays unassigned. Of potentials, those that no tree changes."""
+    parent[0] = ZERO
     rows_below[0] = ALL
     columns_below[0] = ALL
     row_potential[0] = 0.0
@@ -150,36 +151,28 @@ def set_potentials(
     column_potential: Floats,
     row_slope: Floats,
     column_slope: Floats,
-    path: Words,
 ) -> None:
-    """Potentials with row + column = ``cost`` on every tree arc, and 0 at the root; slopes likewise for structural."""
+    """After ``assign_greedily``, potentials with row + column = ``cost`` on every tree arc, and 0 at the root.
+
+    Slopes likewise for structural. What fills a column is a later row than those that hang on it, and so the last row
+    comes first and nothing is looked for.
+    """
     row_slope[0] = 0.0
     for begin in range(ZERO, in_lanes(n_columns), STEP):
         clear_lanes(column_slope, begin)
-    rows_known = ONE
-    columns_known = ONE
-    for start in range(ONE, n_rows + n_columns + ONE):
-        # Up to what is known, then down again.
-        x = start if start <= n_rows else start - n_rows + COLUMNS
-        top = ZERO
-        while not ((rows_known >> x) if x < COLUMNS else (columns_known >> (x - COLUMNS))) & ONE:
-            path[top] = x
-            top += ONE
-            x = parent[x]
-        while top:
-            top -= ONE
-            above = x
-            x = path[top]
-            if x < COLUMNS:
-                column = above - COLUMNS if above else ZERO
-                row_potential[x] = cost[x * stride + column] - column_potential[column]
-                row_slope[x] = structural[x * stride + column] - column_slope[column]
-                rows_known |= ONE << x
-            else:
-                column = x - COLUMNS
-                column_potential[column] = cost[above * stride + column] - row_potential[above]
-                column_slope[column] = structural[above * stride + column] - row_slope[above]
-                columns_known |= ONE << column
+    for rows_before in range(ZERO, n_rows):
+        row = n_rows - rows_before
+        above = parent[row]
+        over = parent[above]
+        column = above - COLUMNS if above else ZERO
+        column_potential[column] = cost[over * stride + column] - row_potential[over]
+        column_slope[column] = structural[over * stride + column] - row_slope[over]
+        row_potential[row] = cost[row * stride + column] - column_potential[column]
+        row_slope[row] = structural[row * stride + column] - column_slope[column]
+    for column in range(ONE, n_columns + ONE):
+        above = parent[COLUMNS + column]
+        column_potential[column] = cost[above * stride + column] - row_potential[above]
+        column_slope[column] = structural[above * stride + column] - row_slope[above]
 
 
 @inlined

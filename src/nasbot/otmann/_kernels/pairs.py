@@ -334,7 +334,7 @@ def add_distances(
                                     )  # fmt: skip
                                     set_potentials(
                                         rows, columns, cost, structural_left, length,
-                                        parent, row_potential, column_potential, row_slope, column_slope, path,
+                                        parent, row_potential, column_potential, row_slope, column_slope,
                                     )  # fmt: skip
                                 else:
                                     move_potentials(
