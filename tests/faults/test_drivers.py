@@ -60,7 +60,6 @@ class Driver:
             return self.process.stderr.read()
 
 
-@pytest.mark.timeout(3000)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_hundred_kills_of_the_driver(tmp_path, rng, share, workers):
     path, marks = tmp_path / "study.sqlite", tmp_path / "marks"

@@ -11,7 +11,6 @@ from tests.faults.test_drivers import Driver
 from tests.faults.watching import Times, marked, until_gone
 
 
-@pytest.mark.timeout(3000)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c_at_fifty_instants(tmp_path, rng, share, workers):
     path, marks = tmp_path / "study.sqlite", tmp_path / "marks"

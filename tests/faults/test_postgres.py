@@ -2,12 +2,9 @@
 
 import time
 
-import pytest
-
 from tests.storage.crew import Crew
 
 
-@pytest.mark.timeout(6000)
 def test_eight_drivers_a_hundred_kills_and_two_restarts(postgres, database, tmp_path, rng, share):
     budget, n_kills = share(2000), share(100)
     begun = time.monotonic()

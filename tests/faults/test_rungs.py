@@ -5,7 +5,6 @@ import pytest
 from tests.faults.rung_kills import survive
 
 
-@pytest.mark.timeout(6000)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_two_hundred_kills_across_rungs_and_finals(tmp_path, rng, share, workers):
     survive(tmp_path, rng, share(100), workers)
