@@ -8,6 +8,8 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.tree import ExtraTreeClassifier
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
+from threadpoolctl import threadpool_limits
 
 import nasbot
 from nasbot import Layer
@@ -86,6 +88,20 @@ def test_nothing_said_of_a_row_knows_its_truth():
     assert np.abs(before[:n][fold != 2] - after[:n][fold != 2]).mean() > 1  # the others learn from these
     for part in ("valid", "test"):
         np.testing.assert_array_equal(before, said_of(changed(NOISY, part, slice(None), 100.0)))
+
+
+def test_folds_are_told_beside_each_other_by_one_thread_each(monkeypatch):
+    """A limit on OpenMP's threads holds for the thread that sets it alone."""
+    seen = []
+
+    def fitted(model, data, rows):
+        seen.append(_openmp_effective_n_threads())
+        return SimpleNamespace(predict=lambda X: np.zeros(len(X)))
+
+    monkeypatch.setattr(teaching, "_fitted", fitted)
+    with threadpool_limits(2, user_api="openmp"):
+        said_of(NOISY)
+    assert seen == [1] * 5
 
 
 def test_classes_are_told_by_probabilities_of_all():

@@ -188,11 +188,12 @@ def what_boosting_says(data: Dataset, rounds: int, *, loss: str, seed: int) -> n
     fold = fold_numbers(len(data.train), FOLDS, data.train.y if data.is_classification else None)
 
     def of_fold(i: int) -> tuple[np.ndarray, np.ndarray]:
-        model = _fitted(_boosting(data, rounds, loss, seed), data, np.flatnonzero(fold != i))
-        return _said(model, data, data.train.X[fold == i]), _said(model, data, data.valid.X)
+        with _one_thread_each():  # such a limit holds for the thread that sets it
+            model = _fitted(_boosting(data, rounds, loss, seed), data, np.flatnonzero(fold != i))
+            return _said(model, data, data.train.X[fold == i]), _said(model, data, data.valid.X)
 
     train = np.zeros((len(data.train), data.n_outputs))
-    with _one_thread_each(), ThreadPoolExecutor(n_cores()) as cores:
+    with ThreadPoolExecutor(n_cores()) as cores:
         found = list(cores.map(of_fold, range(FOLDS)))
     for i, (unseen, _) in enumerate(found):
         train[fold == i] = unseen
