@@ -249,6 +249,29 @@ def lessons(begun_with=None, budget=None, *, folds=1, is_named=False, **options)
     return lessons_for(NOISY, budget, begun_with, **given)
 
 
+@pytest.mark.parametrize(("slow", "is_named", "folds"), [(1.0, False, 5), (9.0, False, 3), (9.0, True, 5)])
+def test_trees_that_take_much_longer_than_they_were_timed_at_are_given_up(monkeypatch, slow, is_named, folds):
+    """They have 8 s; those of a fold take ``slow``, where three fits to time them took 0.3 together."""
+    clock, fits = [0.0], []
+
+    def fitted(model, data, rows):
+        fits.append(model.max_iter)
+        clock[0] += 0.1 if len(fits) <= 3 else slow
+        return SimpleNamespace(predict=lambda X: np.zeros(len(X)))
+
+    monkeypatch.setattr(teaching, "_fitted", fitted)
+    monkeypatch.setattr(teaching.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(teaching, "n_cores", lambda: 1)
+    found = lessons(budget=100.0, is_named=is_named)
+    assert (found is not None) == (folds == 5)
+    assert len(fits) == 3 + folds
+
+
+def test_no_extra_tree_is_begun_after_the_end():
+    with pytest.raises(TimeoutError):
+        Teacher(trees=50).say(named_dataset("digits"), loss="log", seed=0, end=teaching.time.monotonic())
+
+
 def test_who_asks_for_them_by_name_waits_for_them():
     assert lessons() is None
     assert lessons(is_named=True).teacher == Teacher(rounds=ROUNDS[-1])
