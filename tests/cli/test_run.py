@@ -1,5 +1,7 @@
 """``nasbot run`` and ``nasbot demo``: small searches from beginning to end, resumed, as JSON, interrupted."""
 
+import ast
+import inspect
 import json
 import os
 import re
@@ -14,6 +16,8 @@ import pandas as pd
 import pytest
 
 from nasbot.architecture import Architecture
+from nasbot.automl.tuning import searched_attributes
+from nasbot.cli.run import run as nasbot_run
 from nasbot.domain import Fidelity
 from nasbot.errors import DivergedError
 from nasbot.study import StudyView
@@ -89,6 +93,31 @@ def test_a_table_from_file_to_best_network_and_on(folder, run: Run):
         refused = run("run", "houses.csv", "--target", "price", "--drop", "fair", "--budget", "5 trials", *changed)
         assert (refused.code, refused.out) == (8, "")
         assert said in refused.err
+
+
+def test_options_of_single_layers(folder, run: Run):
+    options = ("--target", "price", "--drop", "fair", "--no-refit", "--folds", "1", "--tune", "none", *QUICK)
+    result = run("run", "houses.csv", "--budget", "1 trials", "--attributes", "norm", *options)
+    assert result.code == 0, result.err
+    with StudyView.read("houses-price") as view:
+        assert searched_attributes(view.settings["searcher"]["modifiers"]) == ("norm",)
+    other = run("run", "houses.csv", "--budget", "2 trials", *options)
+    assert other.code == 8
+    assert "begun with attributes norm, not none" in other.err
+    wrong = run("run", "houses.csv", "--budget", "2 trials", "--attributes", "nrom", *options)
+    assert wrong.code == 2
+    assert "attributes: expected all, none, or some of dropout, norm, weight_decay; got 'nrom'" in wrong.err
+
+
+def test_every_option_is_handed_on():
+    """--attributes was documented and forgotten."""
+    [function] = [
+        node
+        for node in ast.parse(Path(inspect.getfile(nasbot_run)).read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef) and node.name == "run"
+    ]
+    named = {node.id for line in function.body for node in ast.walk(line) if isinstance(node, ast.Name)}
+    assert {option.arg for option in function.args.args} - named == set()
 
 
 def test_no_network_is_no_success(folder, run: Run, monkeypatch):

@@ -206,6 +206,7 @@ def run(
         searcher=searcher,
         space=None if vocabulary is None else use_vocabulary(vocabulary),
         tune=tune,
+        attributes=attributes,
         fidelity=fidelity,
         pacer=pacer,
         pool=pool,
@@ -236,9 +237,9 @@ def run(
     else:
         print_result(found, begun, shown)
     if found.best is None:
-        spent = begun.plan.budget
+        asked = Budget.of(budget)  # the plan's is what getting ready has left of it
         raise StudyError(
-            f"no network was trained in {spent}: there is no model yet; the same command with more goes on"
+            f"no network was trained in {asked}: there is no model yet; the same command with more goes on"
         )
 
 
