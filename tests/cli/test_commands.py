@@ -150,7 +150,7 @@ def test_pool_lists_the_initial_pool(run: Run, asked: str, kind: str):
 
 
 def test_pool_writes_networks_and_pictures(nets: Path, run: Run):
-    assert run("pool", "cnn", "--out", "new/folder", "--draw").code == 0
+    assert run("pool", "cnn", "-o", "new/folder", "--draw").code == 0
     written = {path.name for path in (nets / "new/folder").iterdir()}
     assert written == {f"cnn-{i}.{ending}" for i in range(10) for ending in ("json", "svg")}
     assert [Architecture.load(f"new/folder/cnn-{i}.json") for i in range(10)] == list(initial_pool("cnn"))

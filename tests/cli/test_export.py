@@ -72,7 +72,7 @@ def test_the_best_recorded_network_in_every_form(searched, run, elsewhere):
     model = nasbot.load_model("whole.safetensors")
     assert model.network.arch == arch
     assert model.details["trials"] == [best]
-    assert run("export", str(searched), "--to", "json", "--out", "graph.json").code == 0
+    assert run("export", str(searched), "--to", "json", "-o", "graph.json").code == 0
     assert Architecture.load("graph.json") == arch
 
 

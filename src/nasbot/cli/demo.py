@@ -15,7 +15,7 @@ BUDGET = "2m"
 
 def demo(
     out: Annotated[
-        str, typer.Option(metavar="DIR", help="Output folder for the study and its pictures.")
+        str, typer.Option("--out", "-o", metavar="DIR", help="Output folder for the study and its pictures.")
     ] = "demo-output",
     budget: Annotated[str, typer.Option(metavar="TIME", help="Total budget: 1m, 10m, or 50 trials.")] = BUDGET,
     workers: Annotated[int | None, typer.Option(help="Networks trained in parallel.")] = None,

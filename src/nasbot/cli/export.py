@@ -20,7 +20,11 @@ def export(
     out: Annotated[
         str | None,
         typer.Option(
-            metavar="PATH", help="Output file; default: the study's name, in this folder.", show_default=False
+            "--out",
+            "-o",
+            metavar="PATH",
+            help="Output file; default: the study's name, in this folder.",
+            show_default=False,
         ),
     ] = None,
     single: Annotated[bool, typer.Option("--single", help="Export the best network only, not the ensemble.")] = False,

@@ -25,7 +25,10 @@ def pool(
         typer.Argument(metavar="KIND", help="mlp (mlp-reg), mlp-class, cnn, or one ending in +.", show_default=False),
     ],
     out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Write each network to this folder as JSON.", show_default=False)
+        str | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Write each network to this folder as JSON.", show_default=False
+        ),
     ] = None,
     with_pictures: Annotated[
         bool, typer.Option("--draw", help="With --out: also write an SVG drawing of each.")

@@ -16,7 +16,9 @@ def repair(
     study: Study,
     out: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Output file; default: STUDY-repaired.sqlite.", show_default=False),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="Output file; default: STUDY-repaired.sqlite.", show_default=False
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
