@@ -249,6 +249,14 @@ def test_ten_differences_of_settings_are_shown(n, more):
     assert str(raised.value).startswith(f"the study was begun with other settings:\n{lines}{more}\nresume it with its")
 
 
+def test_that_pools_differ_is_shown_where_params_do_not():
+    pools = {"pool": ["a"], "searcher": {"pool": ["aa"]}}, {"pool": ["b"], "searcher": {"pool": ["bb"]}}
+    with pytest.raises(StudyError, match=r"(?s)pool: stored \['a'\].*searcher\.pool: stored \['aa'\]"):
+        check_same(*pools)
+    with pytest.raises(StudyError, match=r"settings:\n  params\.rate: stored nothing, given 1\nresume"):
+        check_same({**pools[0], "params": {}}, {**pools[1], "params": {"rate": 1}})
+
+
 def test_differences_of_settings_in_words():
     with pytest.raises(StudyError) as raised:
         check_same({"a": 1, "b": {"x": "y" * 80}}, {"c": 2, "b": {"x": "z" * 81}})

@@ -98,11 +98,16 @@ def _name(function: object) -> str:
     return str(getattr(function, "__qualname__", ""))
 
 
+POOLS = ("pool:", "searcher.pool:")  # as fingerprints
+
+
 def check_same(stored: Mapping[str, Json], given: Mapping[str, Json]) -> None:
     """StudyError with every difference, if there is one."""
     differences = list(_differences(_without_path(stored), _without_path(given), ""))
     if not differences:
         return
+    if any(line.startswith("params") for line in differences):  # the pool has them too, which says nothing to people
+        differences = [line for line in differences if not line.startswith(POOLS)]
     shown = "\n".join(f"  {line}" for line in differences[:SHOWN_DIFFERENCES])
     more = len(differences) - SHOWN_DIFFERENCES
     shown += f"\n  and {more} more" if more > 0 else ""
