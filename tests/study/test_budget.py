@@ -91,6 +91,8 @@ def test_twice_as_much(given, doubled):
 def test_seconds_are_shown_without_a_fraction_where_it_does_not_matter():
     assert str(Budget(seconds=33.8338)) == "34 seconds"
     assert str(Budget(seconds=1.5)) == "1.5 seconds"
+    assert str(Budget(seconds=3.92174)) == "3.9 seconds"
+    assert str(Budget(seconds=9.96)) == "10 seconds"
 
 
 @pytest.mark.parametrize(

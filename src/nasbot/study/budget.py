@@ -110,7 +110,7 @@ def _in_words(seconds: float) -> str:
         if seconds >= _SECONDS[unit] and seconds % _SECONDS[unit] == 0:
             n = int(seconds // _SECONDS[unit])
             return f"{n} {unit}{'s' * (n != 1)}"
-    shown = round(seconds) if seconds >= WHOLE_FROM else seconds
+    shown = round(seconds) if seconds >= WHOLE_FROM else float(f"{seconds:.2g}")
     return f"{shown:g} second{'s' * (shown != 1)}"
 
 
