@@ -49,7 +49,7 @@ class Float:
         _check_range(self.low, self.high, log=self.log)
         if self.default is None:
             object.__setattr__(self, "default", self.at(0.5))
-        self.check(self.default)
+        _check_default(self)
 
     def check(self, value: object) -> None:
         """OptionError unless the value is one of this param."""
@@ -107,7 +107,7 @@ class Integer:
         _check_range(self.low, self.high, log=self.log)
         if self.default is None:
             object.__setattr__(self, "default", self.at(0.5))
-        self.check(self.default)
+        _check_default(self)
 
     def check(self, value: object) -> None:
         """OptionError unless the value is one of this param."""
@@ -163,7 +163,7 @@ class Choice:
         for name, given in (("values", values), ("ordered", ordered), ("when", when)):
             object.__setattr__(self, name, given)
         object.__setattr__(self, "default", values[0] if default is None else default)
-        self.check(self.default)
+        _check_default(self)
 
     def check(self, value: object) -> None:
         """OptionError unless the value is one of this param."""
@@ -290,7 +290,10 @@ class Domain:
                 raise OptionError(f"param {at}: active when {other} = {value}, but there is no param {other}")
             if other in seen:
                 raise OptionError(f"param {name}: its condition leads back to itself")
-            self._checked(other, value)
+            try:
+                self._checked(other, value)
+            except OptionError as error:
+                raise OptionError(f"param {at}: when: {error}") from None
             seen.add(other)
             at, condition = other, self.params[other].when
 
@@ -490,6 +493,13 @@ def _scalar(value: object, where: str) -> float | int | str:
 
 
 # -- scales ------------------------------------------------------------------------------------------------------------
+
+
+def _check_default(param: Param) -> None:
+    try:
+        param.check(param.default)
+    except OptionError as error:
+        raise OptionError(f"default: {error}") from None
 
 
 def _check_range(low: float, high: float, *, log: bool) -> None:

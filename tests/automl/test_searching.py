@@ -444,6 +444,8 @@ def test_a_fork_begins_with_the_completed_trials_and_their_weights(wine, elsewhe
         ({"name": "two words"}, "a name has"),
         ({"max_failures": 0}, "max_failures"),
         ({"tune": "luck"}, "tune"),
+        ({"tune": 3}, "tune"),
+        ({"tune": ("dropout", 3)}, "tune"),
         ({"pool": "large"}, "pool: expected default or paper"),
         ({"executor": "cloud"}, "executor: expected one of"),
         ({"executor": SerialExecutor(), "workers": 2}, "has its own"),
@@ -452,6 +454,13 @@ def test_a_fork_begins_with_the_completed_trials_and_their_weights(wine, elsewhe
 def test_options_that_cannot_be_meant(wine, options, message):
     with pytest.raises(OptionError, match=message):
         nasbot.search(*wine, **options)
+
+
+def test_a_loss_that_the_target_cannot_have_is_refused_before_anything_is_trained(tmp_path):
+    X, y = np.arange(60.0).reshape(30, 2), np.linspace(-1, 1, 30)
+    with pytest.raises(OptionError, match="loss: expected a target that is nowhere negative"):
+        nasbot.search(X, y, name=tmp_path / "s.sqlite", budget=1, **QUICK | {"recipe": FAST.changed(loss="poisson")})
+    assert not (tmp_path / "s.sqlite").exists()
 
 
 def test_a_dataset_needs_no_options_for_data(wine):

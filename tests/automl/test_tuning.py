@@ -60,10 +60,14 @@ def test_what_these_data_have_not(data, name):
         ({"dropout": 0.5}, "tune: dropout: expected Float, Integer or Choice, got float"),
         (
             {"dropout": Float(0, 1)},
-            "tune: dropout may be 1, which training refuses: dropout: expected at least 0 and less than 1, got 1",
+            "tune: dropout may be 1.0, which training refuses: dropout: expected at least 0 and less than 1, got 1.0",
         ),
         ({"schedule": Choice("cosine", "linear")}, "tune: schedule may be 'linear', which training refuses: .*"),
         ({"preparation": Choice("standard", "ranks")}, "tune: preparation may be 'ranks', which training refuses: .*"),
+        ({"batch_size": Float(8, 64)}, r"tune: batch_size may be 8\.0, which training refuses: .* whole number, .*"),
+        ({"learning_rate": Choice("low", "high")}, "tune: learning_rate may be 'low', which training refuses: .*"),
+        (3, "tune: expected auto, none, names, or params by name; got 3"),
+        (("dropout", 3), "tune: expected auto, none, or some of .*; got '3'"),
     ],
 )
 def test_ranges_that_training_would_refuse(tune, message):

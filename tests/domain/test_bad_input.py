@@ -42,9 +42,9 @@ CASES = {
     "no number": (lambda: Float("a", 1), "range: expected finite numbers, got 'a'"),
     "infinite": (lambda: Float(0, float("inf")), "range: expected finite numbers, got 'inf'"),
     "a broken whole number": (lambda: Integer(1.5, 9), "low: expected a whole number, got 1.5"),
-    "default above": (lambda: Float(0, 1, default=2), "expected a number from 0 to 1, got '2'"),
-    "default below": (lambda: Integer(3, 9, default=1), "expected a whole number from 3 to 9, got '1'"),
-    "default no choice": (lambda: Choice("a", "b", default="c"), "expected one of a, b, got 'c'"),
+    "default above": (lambda: Float(0, 1, default=2), "default: expected a number from 0 to 1, got '2'"),
+    "default below": (lambda: Integer(3, 9, default=1), "default: expected a whole number from 3 to 9, got '1'"),
+    "default no choice": (lambda: Choice("a", "b", default="c"), "default: expected one of a, b, got 'c'"),
     "one value": (lambda: Choice("a"), "choice: expected at least two different values, got ('a',)"),
     "no value": (lambda: Choice(), "choice: expected at least two different values, got ()"),
     "the same twice": (lambda: Choice(1, 1), "choice: expected at least two different values, got (1, 1)"),
@@ -60,7 +60,7 @@ CASES = {
     ),
     "when of no value": (
         lambda: domain(a=Float(0, 1, when=("b", 3)), b=Choice(1, 2)),
-        "param b: expected one of 1, 2, got '3'",
+        "param a: when: param b: expected one of 1, 2, got '3'",
     ),
     "when without a value": (
         lambda: domain(a=Float(0, 1, when="b")),

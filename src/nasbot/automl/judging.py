@@ -10,7 +10,9 @@ from nasbot._typing import Json
 from nasbot.automl.calibration import means_the_same_mirrored
 from nasbot.automl.plan import fitting_baseline
 from nasbot.data.metrics import Metric, majority_of
+from nasbot.data.parts import NO_RATES
 from nasbot.data.weighting import BALANCED, class_weights_of
+from nasbot.errors import OptionError
 
 if TYPE_CHECKING:
     from nasbot.data.dataset import Dataset
@@ -61,6 +63,14 @@ def as_needed(
         **({} if augmentation == recipe.images.augmentation else {"augmentation": augmentation}),
     }
     return recipe.changed(**changes) if changes else recipe
+
+
+def check_loss(recipe: Recipe, data: Dataset) -> None:
+    """OptionError for a loss that no network could be trained with, before a study is begun."""
+    from nasbot.training.recipes import POISSON
+
+    if recipe.settings(data.input_shape).loss == POISSON and not data.is_classification and data.rate_scale is None:
+        raise OptionError(NO_RATES)
 
 
 def balanced_for(metric: Metric | None, data: Dataset) -> Dataset:

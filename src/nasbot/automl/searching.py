@@ -36,7 +36,7 @@ from nasbot.automl.going_on import (
     stored_settings,
     taken_over_from,
 )
-from nasbot.automl.judging import as_needed, balanced_for
+from nasbot.automl.judging import as_needed, balanced_for, check_loss
 from nasbot.automl.lengths import length_of, seconds_for_refits, that_help
 from nasbot.automl.limits import check_reachable, file_overhead
 from nasbot.automl.options import (
@@ -255,6 +255,7 @@ def search(
         chosen, judged_by, data, few_rows=few_rows, begun_with=begun_with, seconds=total.seconds, seed=seed
     )
     check_searcher(searcher, space, tune, data, chosen)
+    check_loss(chosen, data)
     where = space_asked(space, data, chosen)
     limits = limits_asked(max_parameters, max_layers, max_size, max_latency, begun_with, data)
     if limits:

@@ -63,7 +63,7 @@ def params_of(
     if tune == "auto":
         has_rates = recipe.settings(data.input_shape).loss == "poisson"
         return {name: known[name] for name in (AUTO_OF_RATES if has_rates else AUTO) if name in known}
-    names = [name.strip() for name in tune.split(",")] if isinstance(tune, str) else list(tune)
+    names = _names(tune)
     if unknown := [name for name in names if name not in known]:
         raise OptionError(f"tune: expected auto, none, or some of {', '.join(known)}; got {str(unknown[0])[:40]!r}")
     if isinstance(tune, Mapping):
@@ -73,10 +73,16 @@ def params_of(
 
 def asks_for_trees(tune: str | Sequence[str] | Mapping[str, Param] | None) -> bool:
     """Whether learning from trees is asked for by name, not by "auto"."""
-    if tune is not None and not isinstance(tune, str | Iterable):
+    return tune is not None and FROM_TREES in _names(tune)
+
+
+def _names(tune: object) -> list[str]:
+    """The names of params that are asked for; whether there are such params the data say."""
+    if isinstance(tune, str):
+        return [name.strip() for name in tune.split(",")]
+    if not isinstance(tune, Iterable):
         raise OptionError(f"tune: expected auto, none, names, or params by name; got {tune!r:.60}")
-    given = tune.split(",") if isinstance(tune, str) else tune or ()
-    return FROM_TREES in [name.strip() for name in given]
+    return [str(name) for name in tune]
 
 
 def _known(data: Dataset, recipe: Recipe) -> dict[str, Param]:
@@ -92,7 +98,8 @@ def _checked(name: str, param: object, recipe: Recipe) -> Param:
     """The param; OptionError where training would refuse one of its values."""
     if not isinstance(param, Float | Integer | Choice):
         raise OptionError(f"tune: {name}: expected Float, Integer or Choice, got {type(param).__name__}")
-    for value in param.values if isinstance(param, Choice) else (param.low, param.high):
+    kind = float if isinstance(param, Float) else int
+    for value in param.values if isinstance(param, Choice) else (kind(param.low), kind(param.high)):
         try:
             if name == "preparation":
                 PREPARATION.check(value)

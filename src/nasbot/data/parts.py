@@ -26,6 +26,7 @@ FORMAT = 1
 PARTS = ("train", "valid", "test")
 OPTIONAL = {"sample_weights", "class_weights", "is_divided_at_random"}  # what is said only of data that are so
 MAX_BYTES = 8 * 2**30  # of prepared inputs
+NO_RATES = 'loss: expected a target that is nowhere negative for "poisson"; some of its values are'
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from nasbot.architecture import Architecture
 from nasbot.architecture.attributes import Attributes
 from nasbot.data.dataset import Dataset, Part
 from nasbot.data.metrics import Metric
+from nasbot.data.parts import NO_RATES
 from nasbot.errors import DataError, DivergedError, OptionError
 from nasbot.training.estimates import check_affordable, estimate
 from nasbot.training.losses import losses_of
@@ -164,7 +165,7 @@ def network_of(arch: Architecture, data: Dataset, settings: Settings, *, seed: i
     if settings.loss == POISSON and not data.is_classification:
         scale = data.rate_scale
         if scale is None:
-            raise OptionError('loss: expected a target that is nowhere negative for "poisson"; some of its values are')
+            raise OptionError(NO_RATES)
     return build(arch, input_shape=data.input_shape, n_outputs=data.n_outputs, seed=seed, rate_scale=scale)
 
 

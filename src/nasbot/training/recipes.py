@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from numbers import Integral, Real
 from typing import Any
 
 from nasbot._typing import Json
@@ -99,9 +100,13 @@ class Settings:
         ):
             if value not in known:
                 raise OptionError(f"{name}: expected {' or '.join(known)}, got {str(value)[:40]!r}")
+        for field in fields(self):
+            given = getattr(self, field.name)
+            if not any(_is_of(given, kind) for kind in str(field.type).split(" | ")):
+                raise OptionError(f"{field.name}: expected {_in_words(str(field.type))}, got {str(given)[:40]!r}")
         for name in _POSITIVE:
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not 0 < value < float("inf")):
+            if value is not None and not 0 < value < float("inf"):
                 raise OptionError(f"{name}: expected a number > 0, got {str(value)[:40]!r}")
         for name in ("momentum", "beta2", "weight_decay", "warm_up", "dropout", "label_smoothing"):
             if not 0 <= getattr(self, name) < 1:
@@ -246,8 +251,14 @@ def _is_of(value: object, kind: str) -> bool:
         return value is None
     if kind.startswith("tuple"):
         return isinstance(value, tuple) and all(_is_of(item, "float") for item in value)
-    expected = {"float": (int, float), "int": (int,), "str": (str,), "bool": (bool,)}[kind]
+    expected = {"float": Real, "int": Integral, "str": str, "bool": bool}[kind]  # also of numpy
     return isinstance(value, expected) and (kind == "bool" or not isinstance(value, bool))
+
+
+def _in_words(kinds: str) -> str:
+    """A field's type, for people."""
+    words = {"float": "a number", "int": "a whole number", "str": "a text", "bool": "True or False", "None": "None"}
+    return " or ".join(words.get(kind, "several numbers") for kind in kinds.split(" | "))
 
 
 FAST = Recipe(
