@@ -40,6 +40,8 @@ def images(*shape, kind=np.uint8):
         (images(1, 8, 9), {}, (1, 8, 9)),
         (images(3, 8, 4), {"channels_last": False}, (3, 8, 4)),
         (images(4, 8, 3), {"channels_last": True}, (3, 4, 8)),
+        (images(4, 4, 3), {}, (3, 4, 4)),  # not 4 channels of 4 x 3 pixels, which would be too small
+        (images(3, 4, 4), {}, (3, 4, 4)),
     ],
 )
 def test_shapes_of_images(given, options, expected):

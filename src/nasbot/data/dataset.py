@@ -276,6 +276,8 @@ def _channels_last(images: np.ndarray, said: bool | None) -> bool:
     if said is not None:
         return bool(said)
     first, last = images.shape[1] in CHANNELS, images.shape[3] in CHANNELS
+    if first and last:  # sides of fewer than 4 pixels are refused
+        first, last = min(images.shape[2:]) >= 4, min(images.shape[1:3]) >= 4
     if first == last:
         raise DataError(
             f"images: the shape {images.shape} does not tell which axis holds the channels; "
