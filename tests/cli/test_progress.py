@@ -51,6 +51,10 @@ class TestWords:
             origin=Provenance(searcher="NASBOT", parents=(0,), changes=("a", "b\x1b")),
         )
         assert described(made) == "from 0: a; b\\x1b"
+        assert described(replace(made, fidelity=1 / 9)) == "1/9 of a training, from 0: a; b\\x1b"
+        again = replace(made, origin=Provenance(searcher="NASBOT", parents=(0,)), promoted_from=0)
+        assert described(replace(again, fidelity=1 / 3)) == "1/3 of a training, promoted from trial 0"
+        assert described(again) == "a full training, promoted from trial 0"
 
 
 class TestLines:

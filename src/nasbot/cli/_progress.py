@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from nasbot._words import duration, first_line
 from nasbot.cli._outcome import one_line
+from nasbot.domain import share_in_words
 from nasbot.storage.tally import Line, Tally, spent_in_words
 from nasbot.trial import FINAL, POOL, Direction, Failed, Scored, Stopped, Trial, TrialState
 
@@ -64,16 +65,19 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 def described(trial: Trial) -> str:
-    """Where a network came from, in a few words."""
+    """Where a network came from, and for how much of a training, in a few words."""
+    share = "" if trial.fidelity >= 1 else f"{share_in_words(trial.fidelity)}, "
+    if trial.promoted_from is not None:
+        return f"{share_in_words(trial.fidelity)}, promoted from trial {trial.promoted_from}"
     origin = trial.origin
     if origin.changes:
         parent = f"from {origin.parents[0]}: " if origin.parents else ""
-        return one_line(parent + "; ".join(origin.changes))
+        return one_line(share + parent + "; ".join(origin.changes))
     if origin.searcher == FINAL:
         return f"final: trial {origin.of_trial} with another seed"
     if origin.was_proposed and origin.of_trial is not None:
         return f"repeat of trial {origin.of_trial} with another seed"
-    return "initial pool" if origin.searcher == POOL else "new"
+    return "initial pool" if origin.searcher == POOL else f"{share}new"
 
 
 class _State:

@@ -50,7 +50,7 @@ def explain(
     changes = [one_line(change) for change in record.origin.changes]
     parents = ", ".join(f"trial {parent}" for parent in record.origin.parents)
     print(f"trial {trial}, {record.state}{'' if value is None else f', value {value:.6g}'}")
-    if parents or changes:
+    if changes or (parents and record.promoted_from is None):  # a promotion is the same network
         print(f"  made from   {parents or 'no trial'} by {'; '.join(changes) or 'no change'}")
     if record.candidate.params:
         print(f"  params      {one_line(str(record.candidate))}")
