@@ -1,6 +1,7 @@
 """What a person takes away: ensembles that are the average of their members, and what each is worth."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,11 +10,11 @@ import torch
 import nasbot
 from nasbot import Layer
 from nasbot.architecture import chain
-from nasbot.automl import refits
+from nasbot.automl import refits, summary
 from nasbot.automl.files import DATA, WEIGHTS
 from nasbot.automl.members import Members, chosen_members, members_of, settle
-from nasbot.automl.model import Results, baseline_trial, file_name, member_of, validation_predictions
-from nasbot.automl.summary import record_of
+from nasbot.automl.model import Results, _gain, baseline_trial, file_name, member_of, validation_predictions
+from nasbot.automl.summary import cut_by_time, record_of
 from nasbot.candidate import Candidate
 from nasbot.data.metrics import METRICS, truth_of
 from nasbot.errors import FileError, OptionError, StudyError
@@ -175,7 +176,11 @@ def test_results_as_plain_data(numbers):
     for part in ("baseline", "single", "ensemble", "model"):
         assert set(record[part]) >= {"validation", "test", "metric", "test_standardised_mse", "test_r2"}
     assert record["model"] == record["ensemble"]
-    names = ("baseline", "single", "ensemble", "model", "trees", "majority")
+    assert set(record["gain"]) == {"value", "noise"}
+    assert record["gain"]["value"] == pytest.approx(record["baseline"]["test"] - record["model"]["test"])
+    assert record["gain"]["noise"] > 0
+    assert record["cut_by_time"] == 0
+    names = ("baseline", "single", "ensemble", "model", "trees", "majority", "gain")
     assert Results(None, None, None).to_dict() == dict.fromkeys(names)
 
 
@@ -185,6 +190,36 @@ def test_the_summary_shows_them_beside_each_other(numbers, classes):
         for name in ("baseline", "best network", "ensemble"):
             assert any(line.startswith(f"  {name} ") and f"{metric}: validation" in line for line in lines), lines
         assert any(line.startswith("ensemble of trials: ") for line in lines)
+
+
+def test_the_noise_of_a_gain_is_its_standard_error(numbers):
+    """Of a mean over rows the jackknife is the usual formula, but for groups in place of rows."""
+    data = numbers.dataset
+    truth = data.preprocessing.restored(data.test.y).astype(float).reshape(-1, 1)
+    rng = np.random.default_rng(0)
+    before, after = (truth + rng.normal(0, scale, truth.shape) for scale in (2.0, 1.0))
+    gain = _gain(numbers, before, after)
+    differences = ((before - truth) ** 2 - (after - truth) ** 2).ravel()
+    assert gain.value == pytest.approx(differences.mean())
+    assert gain.noise == pytest.approx(differences.std() / np.sqrt(len(differences)), rel=0.5)
+    assert _gain(numbers, after, before).value == pytest.approx(-gain.value)
+
+
+def test_the_summary_says_what_was_gained_and_what_was_cut_by_time(numbers, monkeypatch):
+    lines = numbers.summary().splitlines()
+    [gained] = [line for line in lines if line.startswith("gain over the baseline: mse better by ")]
+    assert " ± " in gained
+    assert "ended by their time" not in numbers.summary()
+    monkeypatch.setattr(summary, "cut_by_time", lambda history: [numbers.best.number])
+    said = f"1 of {len(numbers.history.completed)} trainings were ended by their time, before their last step, that of"
+    assert said in numbers.summary()
+
+
+def test_trainings_that_were_cut_by_time_are_counted(numbers):
+    assert cut_by_time(numbers.history) == []
+    first, *others = numbers.history.completed
+    cut = replace(first, outcome=replace(first.outcome, details={**first.details, "stopped": "time"}))
+    assert cut_by_time(SimpleNamespace(completed=[cut, *others])) == [first.number]
 
 
 def test_the_baseline_is_the_first_of_the_pool(numbers):

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from nasbot.exporting.model_file import Model
     from nasbot.storage import Address
 
+GROUPS = 20  # of test rows, each left out once to see how noisy a gain is
+
+
 # -- taking it away ---------------------------------------------------------------------------------------------------
 
 
@@ -113,6 +116,18 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Gain:
+    """By how much the recommended model is better than the baseline on the test rows, in the metric's units."""
+
+    value: float
+    noise: float  # its standard error, over other test rows
+
+    def to_dict(self) -> dict[str, Json]:
+        """As plain data."""
+        return {"value": self.value, "noise": self.noise}
+
+
+@dataclass(frozen=True)
 class Results:
     """The baseline, the best single network, the ensemble, and the one that is recommended."""
 
@@ -121,6 +136,7 @@ class Results:
     ensemble: Result | None
     trees: Result | None = None  # a yardstick: ExtraTrees or gradient boosting, never part of the model
     majority: Result | None = None  # of knowing only how frequent classes are, where one of them is most rows
+    gain: Gain | None = None  # of the recommended model over the baseline, on test rows
 
     @property
     def model(self) -> Result | None:
@@ -130,22 +146,27 @@ class Results:
     def to_dict(self) -> dict[str, Json]:
         """As plain data, None for what there is not."""
         parts = {name: getattr(self, name) for name in ("baseline", "single", "ensemble", "model", "trees", "majority")}
-        return {name: None if part is None else part.to_dict() for name, part in parts.items()}
+        found: dict[str, Json] = {name: None if part is None else part.to_dict() for name, part in parts.items()}
+        return found | {"gain": None if self.gain is None else self.gain.to_dict()}
 
 
 def results_of(study: FoundStudy) -> Results:
     """What came of a search, by the predictions that were kept."""
     history = study.history
     baseline, best = baseline_trial(history), history.best_here
-    predictions = _of_ensemble(study)
-    ensemble = None if predictions is None else _result(study, *predictions)
     # The baseline is what one would have without a search: its refit, if it had one, is the search's.
+    without = None if baseline is None else _said(study, baseline, refit=False)
+    single = None if best is None else _said(study, best)
+    several = _of_ensemble(study)
+    recommended = several or single
+    shown = [None if said is None else _result(study, *said) for said in (without, single, several)]
     return Results(
-        _of_trial(study, baseline, refit=False),
-        _of_trial(study, best),
-        ensemble,
+        shown[0],
+        shown[1],
+        shown[2],
         _of_trees(study),
         _of_majority(study),
+        None if without is None or recommended is None else _gain(study, without[1], recommended[1]),
     )
 
 
@@ -175,11 +196,6 @@ def _of_ensemble(study: FoundStudy) -> tuple[np.ndarray, np.ndarray] | None:
 def baseline_trial(history: History) -> Trial | None:
     """The first network that the search began with, if it has a value."""
     return next((t for t in history if t.origin.searcher == POOL and t.value is not None and t.fidelity >= 1), None)
-
-
-def _of_trial(study: FoundStudy, trial: Trial | None, *, refit: bool = True) -> Result | None:
-    predictions = None if trial is None else _said(study, trial, refit=refit)
-    return None if predictions is None else _result(study, *predictions)
 
 
 def _said(study: FoundStudy, trial: Trial, *, refit: bool = True) -> tuple[np.ndarray, np.ndarray] | None:
@@ -224,6 +240,28 @@ def _averaged(study: FoundStudy, chosen: Members, parts: Sequence[np.ndarray]) -
         can_be = [can_be_sharpened(study.history[number].arch) for number in chosen.trials]
         return averaged(parts, chosen.weights, can_be, chosen.sharpness)
     return np.asarray(sum(weight * part.astype(np.float64) for weight, part in zip(chosen.weights, parts, strict=True)))
+
+
+def _gain(study: FoundStudy, without: np.ndarray, recommended: np.ndarray) -> Gain | None:
+    """The gain, its noise by the jackknife: what it is where each of a few groups of rows is left out in turn."""
+    data, metric, n = study.dataset, study.metric, len(study.dataset.test)
+    if metric.name not in METRICS or n < 2:  # somebody's own may take long
+        return None
+    truth, weights = truth_of(data, data.test.y), data.test.weights
+    exact = [said.astype(np.float64) for said in (without, recommended)]
+    answers = [np.exp(said) for said in exact] if data.is_classification else exact
+    group = np.random.default_rng(0).permutation(n) % min(n, GROUPS)
+
+    def gained(rows: np.ndarray) -> float:
+        own = None if weights is None else weights[rows]
+        before, after = (metric.cost(metric(truth[rows], said[rows], own)) for said in answers)
+        return before - after
+
+    value = gained(group >= 0)
+    left_out = [gained(group != i) for i in range(int(group.max()) + 1)]
+    if not np.isfinite([value, *left_out]).all():  # the metric is not defined for so few rows
+        return None
+    return Gain(value, math.sqrt((len(left_out) - 1) * float(np.var(left_out))))
 
 
 def _result(study: FoundStudy, valid: np.ndarray, test: np.ndarray, judged: Part | None = None) -> Result:

@@ -11,7 +11,7 @@ from nasbot.automl.members import learned_from_trees, members_of
 from nasbot.automl.model import Result, refitted_trials, results_of
 from nasbot.data.metrics import imbalance_line
 from nasbot.errors import FileError, StorageError, StudyError
-from nasbot.trial import POOL
+from nasbot.trial import POOL, History
 
 if TYPE_CHECKING:
     from nasbot.automl.found import FoundStudy
@@ -46,8 +46,24 @@ def summary_of(study: FoundStudy) -> str:
         "ensemble": found.ensemble,
     }
     lines += _table([*([("majority", found.majority)] if found.majority else []), *rows.items()])
+    if found.gain is not None and found.baseline is not None:
+        of_error = (
+            ""
+            if metric.higher_is_better or not found.baseline.test
+            else f", {found.gain.value / found.baseline.test:.0%} of it"
+        )
+        lines.append(
+            f"gain over the baseline: {metric.name} better by {found.gain.value:.3g} ± {found.gain.noise:.2g} on test "
+            f"rows{of_error}"
+        )
     if (imbalance := imbalance_line(data, metric)) is not None:
         lines.append(imbalance)
+    if cut := cut_by_time(history):
+        too = ", that of the best network too" if best.number in cut else ""
+        lines.append(
+            f"{len(cut)} of {len(history.completed)} trainings were ended by their time, before their last step{too}; "
+            "with a larger budget fewer are"
+        )
     if best.origin.searcher == POOL:
         lines.append("the best network is still one that the search began with")
     chosen = members_of(study)
@@ -71,6 +87,11 @@ def summary_of(study: FoundStudy) -> str:
     return "\n".join(lines)
 
 
+def cut_by_time(history: History) -> list[int]:
+    """The completed trials whose trainings had not the time for all of their steps."""
+    return [trial.number for trial in history.completed if trial.details.get("stopped") == "time"]
+
+
 def record_of(study: FoundStudy) -> dict[str, Json]:
     """The same as JSON."""
     history, best, again = study.history, study.best, study.recommend()
@@ -91,6 +112,7 @@ def record_of(study: FoundStudy) -> dict[str, Json]:
         "completed": len(history.completed),
         "failed": dict(causes),
         "stopped": len(history.stopped),
+        "cut_by_time": len(cut_by_time(history)),
         "outlook": None if (outlook := study.outlook()) is None else outlook.to_dict(),
         "seconds": history.elapsed,
     }
