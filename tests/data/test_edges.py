@@ -3,6 +3,7 @@
 import datetime
 import io
 import math
+import re
 import zipfile
 from dataclasses import asdict
 
@@ -17,7 +18,15 @@ from nasbot.data.comparing import differences
 from nasbot.data.dataset import dataset_of
 from nasbot.data.inspecting import _is_near_copy, _target
 from nasbot.data.intervals import Bin, Intervals
-from nasbot.data.metrics import METRICS, imbalance_line, majority_of, metric_for, metric_of
+from nasbot.data.metrics import (
+    METRICS,
+    imbalance_line,
+    majority_of,
+    metric_for,
+    metric_of,
+    notices,
+    tail_line,
+)
 from nasbot.data.preprocessing import ClassTarget, NumberTarget
 from nasbot.data.splitting import (
     _counts,
@@ -390,6 +399,17 @@ def test_a_majority_is_named_from_four_fifths_on():
         more, METRICS["log-loss"]
     )
     assert majority_of(numbers_of(np.arange(50.0))) is None
+
+
+def test_a_long_tail_is_named_where_few_rows_are_half_of_it():
+    y = np.random.default_rng(0).normal(size=1000)
+    assert tail_line(numbers_of(y), METRICS["mse"]) is None
+    outlying = numbers_of(np.where(np.arange(1000) < 5, 1000.0, y))
+    line = tail_line(outlying, METRICS["mse"])
+    assert re.match(r"long tail: [1-5] of 600 training rows make up half of what y varies by, so mse is that of", line)
+    assert notices(outlying, METRICS["rmse"]) == [line.replace("so mse", "so rmse")]
+    assert tail_line(outlying, METRICS["mae"]) is None
+    assert tail_line(classes_of(180, 20), METRICS["accuracy"]) is None
 
 
 def numbers_of(y, **options):

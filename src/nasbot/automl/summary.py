@@ -9,7 +9,7 @@ from nasbot._typing import Json
 from nasbot.architecture.resources import resources
 from nasbot.automl.members import learned_from_trees, members_of
 from nasbot.automl.model import Result, refitted_trials, results_of
-from nasbot.data.metrics import imbalance_line
+from nasbot.data.metrics import notices
 from nasbot.errors import FileError, StorageError, StudyError
 from nasbot.trial import POOL, History
 
@@ -56,8 +56,7 @@ def summary_of(study: FoundStudy) -> str:
             f"gain over the baseline: {metric.name} better by {found.gain.value:.3g} ± {found.gain.noise:.2g} on test "
             f"rows{of_error}"
         )
-    if (imbalance := imbalance_line(data, metric)) is not None:
-        lines.append(imbalance)
+    lines += notices(data, metric)
     if cut := cut_by_time(history):
         too = ", that of the best network too" if best.number in cut else ""
         lines.append(

@@ -408,13 +408,12 @@ def one_line_each(text: str) -> str:
 
 def _announce(planned: Prepared) -> None:
     """What will happen, before anything runs."""
-    from nasbot.data.metrics import default_metric, imbalance_line
+    from nasbot.data.metrics import default_metric, notices
 
     n = len(planned.searcher.initial_pool())
-    imbalance = imbalance_line(planned.data, planned.metric or default_metric(planned.data))
     lines = [
         *planned.data.summary(),
-        *([] if imbalance is None else [imbalance]),
+        *notices(planned.data, planned.metric or default_metric(planned.data)),
         f"plan: {planned.plan}; {n} networks to begin with",
         f"study: {planned.path} ({'goes on' if planned.is_resumed else 'new'})",
     ]

@@ -34,6 +34,8 @@ Weights = np.ndarray | None  # (n,): how much each row counts; None: all alike
 Formula = Callable[[np.ndarray, np.ndarray, Weights], float]  # of truth and predictions; NaN where it is not defined
 REGRESSION, CLASSIFICATION = "regression", "classification"
 IMBALANCED = 0.8  # a majority's share of the training rows from which it is named
+SQUARED = ("mse", "rmse", "r2")
+FEW_ROWS, FEW_OF = 10, 0.01  # rows, and of all training rows, that are few to make up half of a variance
 SMALLEST = float(np.finfo(np.float64).tiny)  # a probability from which a logarithm is taken
 OWN = "expected MODULE:FUNCTION or FILE.py:FUNCTION, where FUNCTION(truth, predicted) returns a number"
 HIGH, LOW = ("score", "accuracy"), ("error", "loss", "deviance")  # how names end of what is good when high, or low
@@ -158,6 +160,29 @@ def imbalance_line(data: Dataset, metric: Metric) -> str | None:
         f"imbalance: {majority.name!r} is {majority.share:.1%} of the training rows, so an accuracy of "
         f"{majority.share:.3f} needs no network, nor does {metric.name} {score:.4g} (validation){advice}"
     )
+
+
+def tail_line(data: Dataset, metric: Metric) -> str | None:
+    """What to know where so few rows are half of what a target varies by that squared errors are theirs alone."""
+    if data.is_classification or metric.name not in SQUARED:
+        return None
+    n = len(data.train)
+    squares = np.sort(np.square(data.train.y.astype(np.float64)), axis=0)[::-1]  # standardised: from the mean
+    n_half = (np.cumsum(squares, axis=0) < squares.sum(axis=0) / 2).sum(axis=0) + 1
+    where = int(np.argmin(n_half))
+    few = int(n_half[where])
+    if few > min(FEW_ROWS, FEW_OF * n):
+        return None
+    name = data.preprocessing.target.names[where]
+    return (
+        f"long tail: {few} of {n:,} training rows make up half of what {name} varies by, so {metric.name} is that of a "
+        "few rows; --metric mae counts all alike, or give its logarithm as the target"
+    )
+
+
+def notices(data: Dataset, metric: Metric) -> list[str]:
+    """What to know of the target before results are believed."""
+    return [line for line in (imbalance_line(data, metric), tail_line(data, metric)) if line is not None]
 
 
 def _shares(data: Dataset, n: int) -> np.ndarray:
