@@ -277,7 +277,10 @@ MODEL = {
     "rows": "test", "n_rows": 10, "metric": "log-loss", "importance": [{"column": "age", "worse": 0.3}],
     "residuals": {}, "levels": [0.05, 0.25, 0.5, 0.75, 0.95], "classes": ["no", "yes"], "confusion": [[4, 1], [0, 5]],
     "calibration": [[0.9, 0.8, 10]], "calibration_error": 0.1,
-    "results": {"single": {"metric": "log-loss", "validation": 0.2, "test": 0.3, "test_accuracy": 0.9}},
+    "results": {
+        "single": {"metric": "log-loss", "validation": 0.2, "test": 0.3, "test_accuracy": 0.9},
+        "gain": {"value": 0.1234, "noise": 0.0567},
+    },
 }  # fmt: skip
 DATA = {
     "name": "wine", "rows": {"training": 6, "validation": 2, "test": 2}, "columns": ["age"], "n_columns": 1,
@@ -289,8 +292,12 @@ DATA = {
 def test_the_overview_has_the_data_and_the_recommended_model(watched, tmp_path):
     history = grown(12)
     best = history.best
+    network = best.arch.to_dict()
+    network["layers"][1] |= {"dropout": 0.2, "decay_factor": 2}
     told = replace(
-        best, outcome=Scored(best.value, {"metrics": {"valid_accuracy": 0.875}, "training_curve": [[1, 0.9]]})
+        best,
+        candidate=Candidate(Architecture.from_dict(network)),
+        outcome=Scored(best.value, {"metrics": {"valid_accuracy": 0.875}, "training_curve": [[1, 0.9]]}),
     )
     history = History(tuple(told if trial.number == best.number else trial for trial in history))
     settings = SETTINGS | {"context": {"data": "f00d", "data_name": "wine", "metric": "log-loss", "folds": 5}}
@@ -307,6 +314,7 @@ def test_the_overview_has_the_data_and_the_recommended_model(watched, tmp_path):
     assert "0.9" in page.locator("tr", has_text="best network").inner_text()
     with page.expect_download() as waiting:
         page.click("#network-file")
-    assert Architecture.load(waiting.value.path()) == best.arch
+    assert Architecture.load(waiting.value.path()) == told.arch != best.arch, "with the options of its layers"
+    assert "Better than the baseline by 0.123 ± 0.057 on test rows" in words
     watched.show(f"{path.as_uri()}#/trial/{best.number}")
     assert "Training loss" in page.inner_text("main")

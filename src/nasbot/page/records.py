@@ -87,7 +87,9 @@ def thinned(curve: Sequence[Point]) -> Sequence[Point]:
 
 
 def _layer(u: int, layer: Layer) -> dict[str, Json]:
-    own: dict[str, Json] = {} if layer.attributes is None else {"attributes": str(layer.attributes)}
+    own: dict[str, Json] = {}
+    if (given := layer.attributes) is not None:  # in words, and as a network's file has them
+        own = {"attributes": str(given), "own": {key: v for key, v in given._asdict().items() if v is not None}}
     return {"index": u, "label": str(layer.label), "units": layer.units, "stride": layer.stride, **own}
 
 

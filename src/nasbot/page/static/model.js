@@ -66,6 +66,7 @@ function modelResults(source, model) {
     members.length ? el("p", {}, members.length > 1 ? "The average of " : "The network of ", members.map(([n, weight], i) => [i ? ", " : "", trialLink(n), members.length > 1 ? ` (${number(weight, 2)})` : ""]), ".") : null,
     known.length ? table(`${model.metric} of models`, ["model", "validation", "test", ...extra.map((key) => SCORE_NAMES[key])],
       known.map(([name, result]) => [name, number(result.validation, 5), number(result.test, 5), ...extra.map((key) => number(result[key], 4))])) : null,
+    results.gain ? quiet(`Better than the baseline by ${number(results.gain.value, 3)} ± ${number(results.gain.noise, 2)} on test rows.`) : null,
     el("div", { class: "tools" },
       source.isLive && members.length ? el("a", { class: "button", id: "model-file", href: "api/model.safetensors", download: "" }, "Download the model") : null,
       members.length ? el("button", { type: "button", id: "network-file", click: async () => download(`${fileWords(source.about.name || "study")}-network.json`, "application/json", JSON.stringify(networkFile((await source.whole(members[0][0])).network), null, 1)) }, "Download its network (JSON)") : null),
@@ -75,7 +76,8 @@ function modelResults(source, model) {
 
 // A network as Architecture.load reads it.
 function networkFile(network) {
-  return { version: 1, kind: network.kind, layers: network.layers.map(({ label, units, stride }) => ({ label, units, stride })), edges: network.edges };
+  const version = network.layers.some((layer) => layer.own) ? 2 : 1;  // 2: options of layers
+  return { version, kind: network.kind, layers: network.layers.map(({ label, units, stride, own }) => ({ label, units, stride, ...own })), edges: network.edges };
 }
 
 function modelErrors(model) {
