@@ -14,7 +14,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -43,6 +43,7 @@ from nasbot.domain import Domain
 from nasbot.errors import ExhaustedError, FileError, NasbotError, OptionError, Violation
 from nasbot.evolution import one_step_edits
 from nasbot.gp import BeliefOptions
+from nasbot.gp.warping import Warp
 from nasbot.otmann import Distances, NetworkDistance, Otmann
 from nasbot.searchers import NASBOT, EvolutionSearch, KernelTerms, Proposal, RandomSearch, Searcher
 from nasbot.trial import Failed, FailureCause, History, Outcome, Scored, Trial
@@ -319,6 +320,7 @@ def _bayesian(
     *,
     distance: NetworkDistance | None = None,
     terms: KernelTerms = KernelTerms.BOTH,
+    belief: BeliefOptions = ROUGH,
     name: str = "nasbot",
 ) -> Searcher:
     return NASBOT(
@@ -326,10 +328,15 @@ def _bayesian(
         pool=pool,
         modifiers=SWAPS,
         distance=distance or WIDE,
-        belief=ROUGH,
+        belief=belief,
         kernel_terms=terms,
         name=name,
     )
+
+
+def _warped(warp: Warp, table: Table, pool: tuple[Architecture, ...]) -> Searcher:
+    belief = replace(ROUGH, warp=warp)
+    return _bayesian(table, pool, terms=KernelTerms.NORMALISED_AND_FEATURES, belief=belief, name=warp)
 
 
 # A cell has few layers, so path lengths differ by little; a wider range lets the belief find out how much they matter.
@@ -337,6 +344,7 @@ WIDE = Otmann(structural_weights=(0.1, 0.4, 1.6, 6.4))
 
 METHODS: Mapping[str, Callable[[Table, tuple[Architecture, ...]], Searcher]] = {
     "nasbot": partial(_bayesian, terms=KernelTerms.NORMALISED_AND_FEATURES),
+    **{warp: partial(_warped, warp) for warp in (Warp.BEST, Warp.RANK)},  # nasbot, whatever the default is
     "otmann": partial(_bayesian, name="otmann"),  # the distance alone, as ``nasbot`` was until there were features
     "narrow": partial(_bayesian, distance=Otmann(), name="narrow"),
     "crude": partial(_bayesian, distance=HammingAndCounts(), name="crude"),
@@ -348,6 +356,8 @@ METHODS: Mapping[str, Callable[[Table, tuple[Architecture, ...]], Searcher]] = {
     "evolution": lambda table, pool: EvolutionSearch(space=SPACE, pool=pool, modifiers=SWAPS),
     "local": lambda table, pool: LocalSearch(cells=table.cells, pool=pool),
 }
+
+BASES: Mapping[str, str] = {Warp.RANK: Warp.BEST}  # what a method is compared with, where it is not nasbot
 
 # -- runs --------------------------------------------------------------------------------------------------------------
 
@@ -470,9 +480,10 @@ def _row(method: str, by_method: Mapping[str, Mapping[int, Record]], marks: Sequ
     numbers = summary(list(runs.values()), n_queries)
     cells = [f"{numbers['best_mean'][str(mark)]:.3f} ± {numbers['best_se'][str(mark)]:.3f}" for mark in marks]
     cells.append(f"{numbers['at_optimum']:.0%}")
-    ours = by_method.get("nasbot", {})
+    base = BASES.get(method, "nasbot")
+    ours = by_method.get(base, {})
     seeds = sorted(set(ours) & set(runs))
-    for mark in marks[:2] if method != "nasbot" and seeds else ():
+    for mark in marks[:2] if method != base and seeds else ():
         at = [np.array([_padded(some[seed]["best"], mark)[-1] for seed in seeds]) for some in (ours, runs)]
         result = paired(at[0], at[1])
         cells.append(f"{result.p:.2g} ({result.wins} : {result.losses})")

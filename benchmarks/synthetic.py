@@ -33,6 +33,7 @@ from nasbot.evolution import CNN_MODIFIERS, MODIFIERS, STRUCTURE_MODIFIERS, UNIT
 from nasbot.execution import SimulatedExecutor
 from nasbot.execution.evaluation import LiveTrial
 from nasbot.gp import BeliefOptions
+from nasbot.gp.warping import Warp
 from nasbot.otmann import Otmann
 from nasbot.searchers import (
     NASBOT,
@@ -66,6 +67,10 @@ def _with_papers_masses(space: SearchSpace, **changed: Any) -> Searcher:
 
 def _with_powers(p: float, p_bar: float, space: SearchSpace) -> Searcher:
     return _with_papers_masses(space, belief=BeliefOptions(distance_power=p, normalised_power=p_bar))
+
+
+def _with_warp(warp: Warp, space: SearchSpace) -> Searcher:
+    return NASBOT(space=space, belief=BeliefOptions(warp=warp))
 
 
 METHODS: Mapping[str, Make] = {
@@ -103,8 +108,11 @@ SAME_MODIFIERS: Mapping[str, Make] = {
     "EA leaps": lambda space: EvolutionSearch(space=space, modifiers=CNN_MODIFIERS),
     "RAND leaps": lambda space: RandomSearch(space=space, modifiers=CNN_MODIFIERS),
 }
-ALL_METHODS: Mapping[str, Make] = {**METHODS, **ABLATIONS, **RELEASE, **SAME_MODIFIERS}
+# Values warped in one way, whatever the default is.
+WARPED: Mapping[str, Make] = {f"NASBOT {warp}": partial(_with_warp, warp) for warp in (Warp.BEST, Warp.RANK)}
+ALL_METHODS: Mapping[str, Make] = {**METHODS, **ABLATIONS, **RELEASE, **SAME_MODIFIERS, **WARPED}
 CHANGED = {*ABLATIONS, "NASBOT release"} - {PAPERS_MASSES}  # these differ in one thing from the search by those masses
+BASES = {**dict.fromkeys(CHANGED, PAPERS_MASSES), "NASBOT rank": "NASBOT best"}  # what a method is compared with
 
 # -- one run -----------------------------------------------------------------------------------------------------------
 
@@ -205,7 +213,7 @@ def _row(method: str, by_method: Mapping[str, Mapping[int, Floats]], marks: Sequ
 
 
 def _against(by_method: Mapping[str, Mapping[int, Floats]], method: str) -> tuple[str, str, str]:
-    base = PAPERS_MASSES if method in CHANGED else "NASBOT"
+    base = BASES.get(method, "NASBOT")
     ours, theirs = by_method.get(base, {}), by_method[method]
     seeds = sorted(set(ours) & set(theirs))
     if method == base or not seeds:
