@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--evaluations", type=int, default=1000, help="Networks in all.")
     parser.add_argument("--batch", type=int, default=100, help="Workers that ask at once.")
     parser.add_argument("--seed", type=int, default=0, help="Random seed of the searcher.")
-    parser.add_argument("--warp", choices=[*Warp], default=Warp.RANK, help="Of values, by NASBOT; not of nasbench201.")
+    parser.add_argument("--warp", choices=[*Warp], default=Warp.BEST, help="Of values, by NASBOT; not of nasbench201.")
     parser.add_argument("--study", type=Path, help="File of the study; in memory if not given.")
     parser.add_argument("--table", type=Path, help="nasbench201: the npz file of accuracies.")
     parser.add_argument("--dataset", default="cifar100", help="nasbench201: the data set of the table.")
@@ -76,7 +76,7 @@ def searched(
     table: Path | None = None,
     dataset: str = "cifar100",
     retrain: int = 0,
-    warp: str = Warp.RANK,
+    warp: str = Warp.BEST,
 ) -> dict[str, object]:
     """The best value after each batch of one search, and what it cost."""
     cells = None if table is None else read_table(table, dataset)

@@ -344,13 +344,13 @@ WIDE = Otmann(structural_weights=(0.1, 0.4, 1.6, 6.4))
 
 METHODS: Mapping[str, Callable[[Table, tuple[Architecture, ...]], Searcher]] = {
     "nasbot": partial(_bayesian, terms=KernelTerms.NORMALISED_AND_FEATURES),
-    **{warp: partial(_warped, warp) for warp in (Warp.BEST, Warp.RANK)},  # nasbot, whatever the default is
     "otmann": partial(_bayesian, name="otmann"),  # the distance alone, as ``nasbot`` was until there were features
     "narrow": partial(_bayesian, distance=Otmann(), name="narrow"),
     "crude": partial(_bayesian, distance=HammingAndCounts(), name="crude"),
     "crude+features": partial(
         _bayesian, distance=HammingAndCounts(), terms=KernelTerms.BOTH_AND_FEATURES, name="crude+features"
     ),
+    **{warp: partial(_warped, warp) for warp in (Warp.BEST, Warp.RANK)},  # nasbot, whatever the default is
     "random": lambda table, pool: RandomSearch(space=SPACE, pool=pool, modifiers=SWAPS),
     "uniform": lambda table, pool: UniformSearch(cells=table.cells, pool=pool),
     "evolution": lambda table, pool: EvolutionSearch(space=SPACE, pool=pool, modifiers=SWAPS),

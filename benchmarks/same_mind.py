@@ -83,8 +83,8 @@ def searcher(problem: str, options: str) -> NASBOT:
         powers = {"distance_power": 1.0, "normalised_power": 1.0}
         given["belief"] = {**powers, **given.get("belief", {})}
         given |= {"pool": _cells(), "modifiers": nasbench201.SWAPS, "distance": nasbench201.WIDE}
-    given["belief"] = BeliefOptions(**given.get("belief", {}))
-    given.setdefault("kernel_terms", "both")  # the default when the recording was made
+    given["belief"] = BeliefOptions(**{"warp": "rank", **given.get("belief", {})})
+    given.setdefault("kernel_terms", "both")  # this and the warp: the defaults when the recording was made
     space = nasbench201.SPACE if problem == "cells" else SearchSpace(KINDS[problem], max_layers=2 * MOST_LAYERS)
     return NASBOT(space=space, **given)
 

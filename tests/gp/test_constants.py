@@ -59,6 +59,7 @@ def test_constants_that_somebody_chose(module):
 
 DEFAULTS = {
     BeliefOptions: {
+        "warp": "best",
         "distance_power": 1.5,
         "normalised_power": 1.5,
         "n_samples": 10,

@@ -40,7 +40,7 @@ SHARES = {"fidelities": np.resize([1.0, 1 / 9, 1 / 3, 1.0], 18)}
     ids=["d", "d_bar and a feature", "params", "the mode", "few samples", "fidelities", "too many to sample"],
 )
 def test_fits_are_the_recorded_ones(rows, options, more, n_likelihoods, shape, vectors, denoised, evidence):
-    rows, options = Rows.of(**rows), BeliefOptions(**options)
+    rows, options = Rows.of(**rows), BeliefOptions(**{"warp": "rank", **options})
     found = fit_belief(rows, VALUES, options=options, rng=np.random.default_rng(1), **more)
     assert (found.n_likelihoods, found.posterior.vectors.shape) == (n_likelihoods, shape)
     assert found.posterior.vectors.sum() == pytest.approx(vectors, rel=1e-6)
@@ -51,7 +51,7 @@ def test_fits_are_the_recorded_ones(rows, options, more, n_likelihoods, shape, v
 @pytest.mark.parametrize(("size", "n_likelihoods"), [(8, 33), (9, 30)])
 def test_with_more_than_twice_as_many_the_mode_is_sought_on_some_first(size, n_likelihoods, monkeypatch):
     monkeypatch.setattr(belief, "ROUGH_SIZE", size)
-    options = BeliefOptions(inference="map")
+    options = BeliefOptions(inference="map", warp="rank")
     found = fit_belief(Rows.of(**PARAMS), VALUES, options=options, rng=np.random.default_rng(1))
     assert found.n_likelihoods == n_likelihoods
 

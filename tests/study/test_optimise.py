@@ -8,6 +8,7 @@ import pytest
 
 import nasbot
 from nasbot.errors import FailingError, OptionError, StudyError, VocabularyError
+from nasbot.gp import BeliefOptions
 from nasbot.otmann import Otmann
 from nasbot.searchers import NASBOT, EvolutionSearch
 from nasbot.study import Study, StudyView, maximise, minimise
@@ -66,10 +67,12 @@ def test_by_default_nasbot_searches_the_paper_s_space():
 
 
 def test_a_study_goes_on_with_the_options_it_was_begun_with_whatever_the_defaults_are_by_now():
-    begun = NASBOT(space=nasbot.SearchSpace("mlp-reg"), distance=Otmann(preset="log-mass"))
+    space = nasbot.SearchSpace("mlp-reg")
+    begun = NASBOT(space=space, distance=Otmann(preset="log-mass"), belief=BeliefOptions(warp="rank"))
     maximise(f2, "mlp-reg", name="old", trials=10, searcher=begun)
     longer = maximise(f2, "mlp-reg", name="old", trials=12)
-    assert longer.searcher.distance == begun.distance != NASBOT(space=nasbot.SearchSpace("mlp-reg")).distance
+    assert longer.searcher.distance == begun.distance != NASBOT(space=space).distance
+    assert longer.searcher.belief == begun.belief != NASBOT(space=space).belief
     with Study.open("old", begun) as study:
         assert len(study.history.finished) == 12
     evolved = EvolutionSearch(space=nasbot.SearchSpace("mlp-reg"))

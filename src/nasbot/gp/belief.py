@@ -65,7 +65,7 @@ class BeliefOptions:
     """How to fit. The defaults keep a fit within 0.25 s at n = 150 and 1 s at n = 500 (``benchmarks``)."""
 
     inference: Inference = Inference.SAMPLE
-    warp: Warp = Warp.RANK
+    warp: Warp = Warp.BEST
     distance_power: float = SMOOTH  # p
     normalised_power: float = SMOOTH  # p̄; the paper's 2 is badly indefinite
     n_samples: int = 10  # at most: fewer where there are params or many observations

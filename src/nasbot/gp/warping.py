@@ -1,10 +1,10 @@
 """Values before fitting: a monotone warp, then zero mean and unit variance; and the way back for reporting.
 
-rank   normal scores of the ranks (default). On NAS-Bench-201 the warp alone was worth +0.14/+0.63/+0.36 points at 25
+rank   normal scores of the ranks. On NAS-Bench-201 the warp alone was worth +0.14/+0.63/+0.36 points at 25
        queries: a few terrible networks no longer stretch the scale on which good ones differ.
 best   the mean of these scores and of -log(how far a value falls short of a level above the best), that level as far
        above the best as half of what the best is above the median: the best differ by more than by their ranks.
-       Whatever the units; docs/results/surrogates.md has what it is worth as a surrogate.
+       Whatever the units; the default of beliefs about networks (docs/results/surrogates.md).
 log    log(y) of positive values, -log(-y) of negative ones (errors that were negated to be maximised).
 none   the values themselves.
 
