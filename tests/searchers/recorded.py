@@ -5,6 +5,7 @@ writes them anew; a difference that nobody meant is a fault.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from nasbot import Choice, Fidelity, Float, Integer
@@ -13,7 +14,7 @@ from nasbot.gp import BeliefOptions
 from nasbot.searchers import NASBOT, EvolutionSearch, RandomSearch, TreeBO
 from nasbot.study import Study
 from nasbot.trial import Failed, FailureCause, Scored
-from tests.searchers.problems import made, value_of
+from tests.searchers.problems import QUICK, made, value_of
 
 FILE = Path(__file__).with_name("recorded.json")
 PARAMS = {
@@ -22,7 +23,7 @@ PARAMS = {
     "schedule": Choice("cosine", "step"),
     "drops": Integer(1, 4, when=("schedule", "step")),
 }
-BY_RANKS = BeliefOptions(warp="rank")  # the default when most of NASBOT's cases were recorded
+BY_RANKS = replace(QUICK, warp="rank")  # the default when most of NASBOT's cases were recorded
 MANY = BeliefOptions(inference="map", n_restarts=1, local_above=12, warp="rank")
 COSTLY = SearchSpace("mlp-reg", max_layers=12, input_shape=(8,))
 # searcher, its options, trials, how many are pending at a time, which trials fail
@@ -37,7 +38,7 @@ CASES = {
     "TreeBO, params": (TreeBO, {"params": PARAMS}, 14, 1, (6,)),
     "TreeBO, rungs": (TreeBO, {"fidelity": Fidelity()}, 20, 0, ()),
     "NASBOT": (NASBOT, {}, 16, 2, (5, 9)),
-    "NASBOT, the best farther apart": (NASBOT, {"belief": BeliefOptions()}, 16, 2, (5, 9)),
+    "NASBOT, the best farther apart": (NASBOT, {"belief": QUICK}, 16, 2, (5, 9)),
     "NASBOT, params": (NASBOT, {"params": PARAMS}, 14, 1, (6,)),
     "NASBOT, a prior": (NASBOT, {"params": PARAMS, "prior": {"rate": 0.05}}, 10, 0, ()),
     "NASBOT, rungs": (NASBOT, {"fidelity": Fidelity()}, 24, 1, (8,)),
