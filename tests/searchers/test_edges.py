@@ -44,6 +44,7 @@ from nasbot.searchers.tree_kernel import (
 from nasbot.study import Study
 from nasbot.trial import Cancelled, Failed, FailureCause, History, Provenance, Scored, Stopped, Trial
 from tests.searchers.problems import MLP, follow, made, mlp_pool, of_outcomes, propose, scored, value_of
+from tests.searchers.test_thousands import KNOWN
 
 POOL = [Candidate(arch) for arch in initial_pool("mlp-reg")]
 FIDELITY = Fidelity()
@@ -154,6 +155,20 @@ def test_when_something_is_repeated():
     due = again.repeat_due(told(*close))
     assert (due.of.number, due.rival.number) == (9, 8)
     assert due.error == pytest.approx(np.sqrt((0.5 + 0.125) / 2))
+
+
+def test_equals_are_told_apart_no_further_where_there_is_no_noise():
+    equals = [(POOL[i], 1.0, float(min(i, 8))) for i in (*range(10), 9, 8)]  # the best two, each twice the same
+    assert again.repeat_due(told(*equals)) is None
+    assert again.repeat_due(told(*equals[:-2], (POOL[9], 1.0, 8.2), (POOL[8], 1.0, 8.3))) is not None
+
+
+@pytest.mark.parametrize(("n_candidates", "is_due"), [(12, False), (13, True)])
+def test_repeats_are_less_than_a_fifth(n_candidates, is_due):
+    networks = [Candidate(arch) for arch in KNOWN[:n_candidates]]
+    repeated = [(networks[0], 1.0, 98.0), (networks[1], 1.0, 98.5), (networks[2], 1.0, 50.0)]  # 3 of 15, or of 16
+    history = told(*((arch, 1.0, 100.0 - i) for i, arch in enumerate(networks)), *repeated)
+    assert (again.repeat_due(history) is not None) is is_due
 
 
 # -- BOCA --------------------------------------------------------------------------------------------------------------
