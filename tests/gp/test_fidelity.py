@@ -43,6 +43,16 @@ def test_full_fidelity_everywhere_is_no_fidelity():
     np.testing.assert_array_equal(plain.predict(others).mean, full.predict(others, np.ones(4)).mean)
 
 
+def test_the_best_mean_is_one_at_full_fidelity_where_there_is_one():
+    x = points(12)
+    fidelities = np.where(np.arange(12) < 6, 1.0, 1 / 3)
+    belief = _fit(x, objective(x) + 3.0 * (fidelities < 1.0), fidelities)
+    assert belief.denoised.argmax() >= 6
+    assert belief.best_mean == belief.denoised[:, :6].max()
+    cheap = _fit(x, objective(x), np.full(12, 1 / 3))
+    assert cheap.best_mean == cheap.denoised.max()
+
+
 @pytest.mark.parametrize("options", [MAP, BeliefOptions(n_samples=3)])
 def test_cheap_evaluations_inform_predictions_at_full_fidelity(options):
     full, cheap, others = points(8, seed=1), points(50, seed=2), points(100, seed=3)
