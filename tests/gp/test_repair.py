@@ -47,6 +47,7 @@ def test_clipped_directions_leave_predictions_and_are_left_to_noise():
 
 def test_cholesky_says_when_there_is_none():
     assert cholesky(np.diag([1.0, -1.0]), 0.5) is None
+    assert cholesky(np.diag([1.0, np.inf]), 0.5) is None  # one root is finite
     np.testing.assert_allclose(cholesky(np.diag([1.0, -1.0]), 3.0), np.diag([2.0, np.sqrt(2.0)]))
 
 
