@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nasbot._rng import Role, stream
-from nasbot.acquisition.choices import ACQUISITIONS
+from nasbot.acquisition.choices import ACQUISITIONS, Acquisition
 from nasbot.architecture import Layer, SearchSpace, chain
 from nasbot.architecture.resources import resources
 from nasbot.candidate import Candidate
@@ -175,6 +175,19 @@ def test_all_acquisitions_and_maximisers_propose(history, acquisition, maximiser
 
 def wide():
     return chain("mlp-reg", [Layer("relu", 512)])
+
+
+def test_an_acquisition_of_ones_own_that_leaves_samples_apart_is_told_so():
+    class Mean(Acquisition):
+        def __call__(self, outlook, *, rng):
+            return outlook.mean  # (samples, candidates)
+
+    searcher = NASBOT(space=SearchSpace("mlp-reg"), acquisition=Mean())
+    study = Study.in_memory(searcher)
+    for value in (1.0, 2.0, 3.0):
+        study.tell(study.ask(), value)
+    with pytest.raises(OptionError, match=r"acquisition: expected of Mean a utility for each .* averages over samples"):
+        searcher.propose(study.history, rng=np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("terms", list(KernelTerms))

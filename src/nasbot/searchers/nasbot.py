@@ -393,6 +393,11 @@ class NASBOT(PoolSearcher):
                 if self.params:
                     rows = rows.with_settings(self.domain.differences(known, settings))
             values = self.acquisition(self._outlook(view, rows, archs, asked, settings, chance), rng=rng)
+            if np.shape(values) != (expected := (len(settings) * len(archs),)):
+                raise OptionError(
+                    f"acquisition: expected of {type(self.acquisition).__name__} a utility for each candidate, shape "
+                    f"{expected}, got {np.shape(values)}; averages over samples go over the first axis"
+                )
             if view.feasibility is not None:
                 values = self.acquisition.weighed(values, view.log_feasible(rows))
             return values.reshape(len(settings), len(archs)) - log_costs(archs)
