@@ -66,6 +66,8 @@ NETWORK = nasbot.initial_pool("mlp-reg")[0]
         (lambda: nasbot.RandomSearch(space=None), "space: expected a SearchSpace"),
         (lambda: nasbot.NASBOT(space=MLPS, belief="map"), r"belief: expected BeliefOptions\(\.\.\.\), got 'map'"),
         (lambda: _study().add("net", 0.1), "expected a network as an Architecture, got str"),
+        (lambda: _study().report(0, "first", 0.1), "step: expected a whole number, got 'first'"),
+        (lambda: nasbot.export(_study(), "a.onnx"), r"model: expected a Model.* got Study; .* study\.model\(\)"),
         (lambda: _study().ask("2"), "n: expected at least 1 trial to ask for, as a whole number, got '2'"),
         (lambda: _study().optimise(lambda arch: 1.0, 1, executor="here"), "executor: expected an object such as"),
     ],

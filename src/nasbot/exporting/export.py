@@ -56,6 +56,12 @@ def export(
     What is written is read back and must give the network's own outputs. FileError where a file is there already
     (``overwrite`` replaces it) or cannot be written, ExportError where it would not agree; nothing is left behind then.
     """
+    given: object = model
+    if not isinstance(given, Model | Network | Ensemble | Architecture):
+        raise OptionError(
+            f"model: expected a Model, Network, Ensemble or Architecture, got {type(given).__name__}; that of a "
+            "search on data is study.model()"
+        )
     target = _target(Path(path), to)
     if target.suffix == ENDINGS["json"] or isinstance(model, Architecture):
         return _graph_placed(model, target, overwrite=overwrite)

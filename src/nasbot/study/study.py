@@ -206,10 +206,14 @@ class Study(StudyView):
 
     def report(self, trial: Trial | int, step: int, value: float) -> Trial:
         """Add a point to a running trial's curve; a value that is not finite is not recorded."""
+        try:
+            step = int(step)
+        except (TypeError, ValueError, OverflowError):
+            raise OptionError(f"step: expected a whole number, got {str(step)[:40]!r}") from None
         known, score = self._driver.running_trial(self.history, trial), as_number(value)
         if score is None or not math.isfinite(score):
             return known
-        return self._driver.extend(known, [Point(int(step), score)])
+        return self._driver.extend(known, [Point(step, score)])
 
     # -- the loop ------------------------------------------------------------------------------------------------------
 
