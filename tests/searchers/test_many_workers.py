@@ -136,7 +136,7 @@ def test_others_are_asked_one_after_the_other():
     study = Study.in_memory(made(RandomSearch))
     assert not isinstance(study.searcher, ProposesMany)
     assert len({trial.candidate.fingerprint for trial in study.ask(25)}) == 25
-    with pytest.raises(OptionError, match="n: expected at least 1 trial to ask for, got 0"):
+    with pytest.raises(OptionError, match="n: expected at least 1 trial to ask for, as a whole number, got 0"):
         study.ask(0)
 
 
