@@ -67,9 +67,9 @@ def _is_of(place: Path | Address, data: Dataset, seed: int) -> bool:
 
 
 def forked(path: Path | Address | None, fork: str | Path) -> tuple[Path | Address, Path | Address]:
-    if path is None or not is_begun(path):
-        if path is None:
-            raise OptionError("fork: expected name= of the study to begin with beside it, got none")
+    if path is None:
+        raise OptionError("fork: expected name= of the study to begin with beside it, got none")
+    if not is_begun(path):
         raise StudyError(f"there is no study {path} to fork")
     return path, place_of(fork)
 
